@@ -8,10 +8,11 @@ import java.util.Set;
 /**
  * An execution at this moment. Immutable.
  *
- * @param isDirect whether it runs on a thread that submitted a request, which must not block
+ * @param isShort whether the backend declares it short, so that it must not block: it may run on a thread that submitted a
+ *     request
  * @param callers the model versions that wait for one of its requests
  */
-public record RunningExecution(boolean isDirect, Set<ModelRef> callers) {
+public record RunningExecution(boolean isShort, Set<ModelRef> callers) {
     /** Copies the components. */
     public RunningExecution {
         callers = Collections.unmodifiableSet(new LinkedHashSet<>(callers)); // in their order

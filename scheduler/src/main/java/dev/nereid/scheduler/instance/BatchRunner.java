@@ -27,6 +27,7 @@ final class BatchRunner {
     private final ModelScope model;
     private final LongConsumer onDirectExecution;
     private final LongConsumer onInstanceThread;
+    private final boolean declaredShort;
     private final MemoryFailures memory = new MemoryFailures();
 
     /**
@@ -38,6 +39,12 @@ final class BatchRunner {
         this.model = model;
         this.onDirectExecution = executions::recordDirect;
         this.onInstanceThread = executions::recordOnInstanceThread;
+        this.declaredShort = executions.areDeclaredShort();
+    }
+
+    /** Returns whether executions may be direct at some time, so that none must block. */
+    boolean areDeclaredShort() {
+        return declaredShort;
     }
 
     /**

@@ -69,6 +69,11 @@ public final class DirectExecutionPolicy {
         doubt.set(TRIAL);
     }
 
+    /** Returns whether the backend declares its executions short, for a model that is not decoupled. */
+    boolean areDeclaredShort() {
+        return declared;
+    }
+
     /** Returns whether direct execution is allowed. */
     public boolean areTrusted() {
         return trusted.get();

@@ -224,7 +224,7 @@ final class InstanceExecutions {
         }
         Set<ModelRef> callers = new LinkedHashSet<>(); // errors name them in their order
         batch.scheduled().forEach(one -> callers.addAll(one.checked().options().callers()));
-        return Optional.of(new RunningExecution(batch.isDirect(), callers));
+        return Optional.of(new RunningExecution(runner.areDeclaredShort(), callers));
     }
 
     /** Returns whether a thread executes a batch. */

@@ -7,15 +7,16 @@ import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Tensor;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One block of zeros in the tensor memory, which all zero tensors of a model share. Grows, and never shrinks before its
- * {@link #close}. Safe for use by any thread.
+ * One block of zeros in the tensor memory, which all zero tensors of a model share. It grows, and is {@linkplain #free
+ * freed} as a whole. Safe for use by any thread.
  *
- * <p>A block that is replaced by a larger one is freed when the last tensor in it is released. Nothing writes to a block.
+ * <p>A block that is freed, or replaced by a larger one, ends with the last tensor in it. Nothing writes to a block.
  */
 public final class ZeroMemory {
     /** The divisor of the part by which a new block is larger than needed, so that slow growth copies little. */
@@ -116,10 +117,10 @@ public final class ZeroMemory {
     }
 
     /**
-     * Retains a block of a size, which is normally {@linkplain #reserve reserved}.
+     * Retains a block of a size, which is normally {@linkplain #reserve reserved}. If it was freed meanwhile and the tensor
+     * memory is full now, the block lies outside of that, so that no execution fails for it.
      *
      * @param byteSize the size of the largest tensor of zeros that is needed
-     * @throws InferenceException as {@link #reserve}
      */
     public Use use(long byteSize) {
         lock.lock();
@@ -129,7 +130,7 @@ public final class ZeroMemory {
                 if (closed) {
                     throw new IllegalStateException("zeros: closed (expected: not yet)");
                 }
-                current = grow(byteSize);
+                current = growOrAllocateElsewhere(byteSize);
             }
             current.memory.retain();
             return new Use(current);
@@ -138,12 +139,31 @@ public final class ZeroMemory {
         }
     }
 
+    @GuardedBy("lock")
+    private Block growOrAllocateElsewhere(long byteSize) {
+        try {
+            return grow(byteSize);
+        } catch (InferenceException e) {
+            MemorySegment zeros = Arena.ofAuto().allocate(byteSize, Long.BYTES);
+            return new Block(zeros.asReadOnly(), ReferenceCountedMemory.of(() -> {}, null));
+        }
+    }
+
+    /** Releases the block until zeros are needed again. */
+    public void free() {
+        release(false);
+    }
+
     /** Releases the block. It is freed with the last tensor in it. */
     public void close() {
+        release(true);
+    }
+
+    private void release(boolean isLast) {
         Block last;
         lock.lock();
         try {
-            closed = true;
+            closed |= isLast;
             last = block;
             block = null;
             capacity = 0;

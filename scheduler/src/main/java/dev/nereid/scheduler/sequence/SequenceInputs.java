@@ -107,6 +107,13 @@ final class SequenceInputs {
         }
     }
 
+    /** Frees the memory of null requests while no sequence lives. A request that arrives meanwhile allocates it again. */
+    void freeNullRequests() {
+        if (zeros != null) {
+            zeros.free();
+        }
+    }
+
     /** Frees the memory of null requests. No request is accepted any more. */
     void close() {
         if (zeros != null) {

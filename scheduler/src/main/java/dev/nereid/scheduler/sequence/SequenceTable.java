@@ -51,6 +51,9 @@ final class SequenceTable {
     /** The number of sequences that have not ended. */
     private int unfinished;
 
+    /** Frees what no sequence needs, whenever none lives. */
+    private final Runnable whenIdle;
+
     /** What to do when no sequence lives any more; {@code null} for nothing. */
     private @Nullable Runnable whenEmpty;
 
@@ -61,8 +64,11 @@ final class SequenceTable {
      *
      * @param times ends what expires
      * @param ends counts the sequences that end
+     * @param whenIdle frees what no sequence needs; called without the lock, whenever the last one has ended
      */
-    SequenceTable(SequenceLock lock, LongSupplier nanoTime, SequenceTimes times, SequenceEnds ends) {
+    SequenceTable(
+            SequenceLock lock, LongSupplier nanoTime, SequenceTimes times, SequenceEnds ends, Runnable whenIdle) {
+        this.whenIdle = whenIdle;
         this.lock = lock;
         this.nanoTime = nanoTime;
         this.times = times;
@@ -346,6 +352,9 @@ final class SequenceTable {
         }
         placement.vacate(sequence);
         sequence.release(lock::later);
+        if (unfinished == 0) {
+            lock.later(whenIdle);
+        }
     }
 
     /** Returns why a sequence ended without its last request. */

@@ -64,7 +64,7 @@ final class InstanceQueueTest {
         ModelScope model = Scopes.of(SteppedSequences.settings(2), memory, clock);
         SequenceTimes times = new SequenceTimes(lock, new TimeoutQueue(() -> {}), plan.maxIdleNanos(), () -> {});
         SequenceTable table =
-                new SequenceTable(lock, clock, times, model.meter().sequenceEnds());
+                new SequenceTable(lock, clock, times, model.meter().sequenceEnds(), () -> {});
         InstanceQueue[] queue = new InstanceQueue[1];
         queue[0] = new InstanceQueue(
                 table,

@@ -136,6 +136,37 @@ final class NullRequestTest {
     }
 
     @Test
+    void isFreedWithTheLastSequence() {
+        try (SteppedSequences s = new SteppedSequences(settings, Plans.direct(2), this::execute)) {
+            s.send(sequence(1).start(), request(s, 1, 1));
+            s.send(sequence(2).start(), request(s, 1, 1));
+            s.steps();
+            s.send(sequence(2).end(), request(s, 1, 1));
+            s.send(sequence(1).end(), request(s, 1, 1));
+            s.steps();
+            assertThat(s.memory.bytesInUse()).as("four responses").isEqualTo(4 * Float.BYTES);
+            sendToSecondSlot(s, request(s, 5, 1)); // as before
+            assertThat(seen.get("IN")).containsOnly(0).hasSize(4);
+        }
+    }
+
+    @Test
+    void needsNoMemoryThatIsNotThereAfterItWasFreed() {
+        try (LeakCheckingMemory memory = new LeakCheckingMemory(200)) {
+            ZeroMemory zeros = new ZeroMemory(memory);
+            zeros.reserve(100);
+            zeros.free();
+            assertThat(memory.buffersInUse()).isZero();
+            ZeroMemory.Use use = zeros.use(1000);
+            assertThat(bytes(use.like("IN", Tensor.ofFloats(Shape.of(250), new float[250])))).containsOnly(0);
+            use.release();
+            zeros.reserve(100);
+            assertThat(memory.buffersInUse()).isOne();
+            zeros.close();
+        }
+    }
+
+    @Test
     void growsByPartsAndIsAccounted() {
         try (LeakCheckingMemory memory = new LeakCheckingMemory(200)) {
             ZeroMemory zeros = new ZeroMemory(memory);

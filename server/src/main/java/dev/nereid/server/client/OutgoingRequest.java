@@ -176,12 +176,12 @@ final class OutgoingRequest implements ModelRequest {
     @Override
     public ModelResponse sendAndWait() throws InterruptedException {
         Optional<RunningExecution> current = clients.currentExecution();
-        boolean isDirect = current.map(RunningExecution::isDirect).orElse(false);
-        if (isDirect || ObserverScope.current().isOpen()) {
+        boolean isShort = current.map(RunningExecution::isShort).orElse(false);
+        if (isShort || ObserverScope.current().isOpen()) {
             throw new IllegalStateException("sendAndWait: request to model '" + model + "' on thread '"
                     + Thread.currentThread().getName() + "', which must not block, since it "
-                    + (isDirect
-                            ? "submitted the request that it executes (expected: send, or executions that are LONG)"
+                    + (isShort
+                            ? "may serve connections too (expected: send, or executions that are LONG, not SHORT)"
                             : "calls observers of other requests (expected: send)"));
         }
         SingleResponse single = new SingleResponse(this, model, Runnable::run);
