@@ -111,7 +111,8 @@ public interface ModelContext {
      * later.
      *
      * <p>The executor is closed after the close of the model. The server waits for the tasks that it has then, as long
-     * as it does for a model that closes, and logs those that do not end; it never interrupts one. The executor of {@link
+     * as it does for a model that closes, and logs those that do not end; it never interrupts one. A load that fails waits a
+     * second: end its tasks before. The executor of {@link
      * Backend#complete} goes on in the load that follows, and is closed at the end of the completion if there is none.
      *
      * @return the executor, the same at every call; throws {@link java.util.concurrent.RejectedExecutionException} if too

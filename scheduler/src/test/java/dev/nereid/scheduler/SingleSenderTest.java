@@ -21,7 +21,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** Senders, leases and forgotten responses of a model that is not decoupled. */
 final class SingleSenderTest {
@@ -160,6 +162,56 @@ final class SingleSenderTest {
             senders.getFirst().send(response(senders.getFirst(), 1));
             senders.getFirst().complete();
             execution.observers.getFirst().assertError(ErrorCode.CANCELLED, "request was cancelled");
+        }
+    }
+
+    @Test
+    @Timeout(20)
+    void anEndWhileTheResponseIsSentLosesNothing() throws InterruptedException {
+        CountDownLatch sending = new CountDownLatch(1);
+        CountDownLatch written = new CountDownLatch(1);
+        try (Execution execution = with(this::detachFirst)) {
+            Execution.submit(execution, 1, 1);
+            execution.run();
+            ResponseSender sender = senders.getFirst();
+            InferenceResponse response = response(sender, 8);
+            response.fence("OUT", new FakeFence(() -> {
+                sending.countDown();
+                awaitUninterruptibly(written);
+            }));
+            Thread other = Thread.ofPlatform().start(() -> sender.send(response));
+            sending.await();
+            sender.complete();
+            assertThat(execution.observers.getFirst().isSilent()).isTrue();
+            written.countDown();
+            other.join();
+            assertThat(values(execution.observers.getFirst())).containsExactly(8f);
+        }
+    }
+
+    @Test
+    @Timeout(20)
+    void oneOfTwoEndsIsTheResponse() throws InterruptedException {
+        for (int i = 0; i < 200; i++) {
+            senders.clear();
+            try (Execution execution = with(this::detachFirst)) {
+                Execution.submit(execution, 1, 1);
+                execution.run();
+                ResponseSender sender = senders.getFirst();
+                InferenceResponse response = response(sender, 8);
+                Thread other = Thread.ofPlatform().start(sender::complete);
+                sender.complete(response);
+                other.join();
+                assertThat(execution.observers.getFirst().hasEnded()).isTrue();
+            }
+        }
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 

@@ -11,6 +11,7 @@ import dev.nereid.http.body.HttpErrors;
 import dev.nereid.http.connection.HttpConnectionOptions;
 import dev.nereid.http.control.ServerHandler;
 import io.vertx.core.Context;
+import io.vertx.core.Future;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServerRequest;
@@ -58,6 +59,9 @@ public final class MetricsEndpoint {
      * threads is harmless.
      */
     private volatile @Nullable ServerMetrics metrics;
+
+    /** The readiness that a thread is asking for; {@code null} if none is. Confined to the event loop. */
+    private @Nullable Future<Boolean> readiness;
 
     /** The port; set before the endpoint is published. */
     private volatile @Nullable BoundedHttpServer http;
@@ -178,8 +182,19 @@ public final class MetricsEndpoint {
         } else if (LIVE.equals(request.path())) {
             health.live(request);
         } else {
-            health.ready(request);
+            sendReady(request);
         }
+    }
+
+    /** Asks for the readiness on another thread, since that may call plugins. Requests that come meanwhile share the result. */
+    private void sendReady(HttpServerRequest request) {
+        Future<Boolean> asked = readiness;
+        if (asked == null) {
+            asked = context.executeBlocking(server::isReady, false);
+            readiness = asked;
+            asked.onComplete(_ -> readiness = null);
+        }
+        asked.onComplete(result -> health.ready(request, result.succeeded() && result.result()));
     }
 
     private byte[] text() {

@@ -37,7 +37,12 @@ public final class ServerHandler {
 
     /** Sends the server's readiness. */
     public void ready(HttpServerRequest request) {
-        sendHealth(request.response(), server.isReady());
+        ready(request, server.isReady());
+    }
+
+    /** Sends the server's readiness, which was asked for before, since that may call plugins. */
+    public void ready(HttpServerRequest request, boolean isReady) {
+        sendHealth(request.response(), isReady);
     }
 
     private void sendHealth(HttpServerResponse response, boolean isHealthy) {

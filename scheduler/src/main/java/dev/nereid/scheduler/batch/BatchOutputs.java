@@ -67,7 +67,7 @@ final class BatchOutputs {
 
     /** Adds the work of a device that writes an output, which was added before. */
     void fence(String output, Fence fence, OutputReceiver execution) {
-        for (Whole whole : outputs) {
+        for (Whole whole : outputs.reversed()) { // the last one of unknown outputs with one name
             if (whole.output().tensor().name().equals(output)) {
                 whole.tensor = execution.received(whole.tensor().withFence(fence), whole.memory());
                 return;

@@ -206,6 +206,9 @@ final class ExecutedRequest extends CheckedRequestView
         if (memory == null && builder != null) {
             memory = builder.retain(tensor);
         }
+        if (memory == null && detached && scheduled().delivery().channel() instanceof ResponseStream stream) {
+            memory = stream.retain(tensor);
+        }
         return memory == null && outputs != null ? outputs.retain(tensor) : memory;
     }
 

@@ -41,6 +41,11 @@ final class OutputPlacement {
             return tensor.tensor();
         }
 
+        /** Returns whether a tensor lies in it. */
+        boolean contains(Tensor part) {
+            return content().data().asOverlappingSlice(part.data()).isPresent();
+        }
+
         private Output in(MemorySegment data, MemoryPlace place, ReferenceCountedMemory owner) {
             Tensor moved = Tensor.of(content().type(), content().shape(), data, place);
             return new Output(new NamedTensor(name(), moved), owner);

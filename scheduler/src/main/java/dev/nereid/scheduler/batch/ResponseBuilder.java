@@ -203,11 +203,12 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     private boolean setDropped(Output allocated, Output pending) {
-        List<Output> candidates = requireNonNull(dropped);
-        if (!ended) {
-            candidates.set(candidates.indexOf(allocated), pending);
+        if (ended) {
+            return false;
         }
-        return !ended;
+        List<Output> candidates = requireNonNull(dropped);
+        candidates.set(candidates.indexOf(allocated), pending);
+        return true;
     }
 
     /** Keeps an output, unless the end of the stream discarded the response; returns whether it did. */
@@ -366,12 +367,14 @@ final class ResponseBuilder implements InferenceResponse {
     @Nullable
     ReferenceCountedMemory retain(Tensor tensor) {
         for (Output output : outputs) {
-            if (output != null
-                    && output.tensor()
-                            .tensor()
-                            .data()
-                            .asOverlappingSlice(tensor.data())
-                            .isPresent()) {
+            if (output != null && output.contains(tensor)) {
+                output.memory().retain();
+                return output.memory();
+            }
+        }
+        List<Output> others = dropped == null ? List.of() : dropped;
+        for (Output output : others) {
+            if (output.contains(tensor)) {
                 output.memory().retain();
                 return output.memory();
             }

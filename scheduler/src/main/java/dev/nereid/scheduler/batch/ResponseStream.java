@@ -6,6 +6,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ResponseChannel;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -16,6 +17,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ResponseReport;
+import dev.nereid.spi.Tensor;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -133,6 +135,23 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
         return builder;
     }
 
+    /** Retains the memory of an open response in which a tensor lies; {@code null} if it lies in none. */
+    @Nullable
+    ReferenceCountedMemory retain(Tensor tensor) {
+        lock.lock();
+        try {
+            for (ResponseBuilder each = open; each != null; each = each.previous) {
+                ReferenceCountedMemory memory = each.retain(tensor);
+                if (memory != null) {
+                    return memory;
+                }
+            }
+            return null;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Removes an open response, which ends; returns whether it was open. If so, the caller owns its outputs. */
     boolean remove(ResponseBuilder builder) {
         lock.lock();
@@ -201,6 +220,10 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
     public void send(InferenceResponse response) {
         ResponseBuilder builder = own(response);
         checkFirst(builder);
+        send(builder);
+    }
+
+    private void send(ResponseBuilder builder) {
         if (!tryRetain()) {
             drop(builder);
             return;
@@ -208,6 +231,7 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
         try {
             if (dropsResponses()) {
                 drop(builder);
+                endCancelled();
             } else if (single) {
                 request.complete(builder.finish(true));
             } else {
@@ -221,6 +245,13 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
             throw e;
         } finally {
             request.release();
+        }
+    }
+
+    /** Completes a cancelled request whose one response is dropped. */
+    private void endCancelled() {
+        if (single) {
+            request.complete(ResponseEvent.END);
         }
     }
 
@@ -287,13 +318,13 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
             return;
         }
         try {
-            if (!dropsResponses()) {
-                if (single) {
-                    failed = true;
-                    request.fail(error);
-                } else {
-                    add(event, false);
-                }
+            if (dropsResponses()) {
+                endCancelled();
+            } else if (single) {
+                failed = true;
+                request.fail(error);
+            } else {
+                add(event, false);
             }
         } finally {
             request.release();
@@ -314,8 +345,12 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
             complete();
             throw e;
         }
-        if (!end()) {
-            drop(builder);
+        if (!end()) { // another thread has ended it
+            if (single) {
+                send(builder);
+            } else {
+                drop(builder);
+            }
             return;
         }
         try {
@@ -335,7 +370,7 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
     @Override
     public void complete() {
         boolean none = single && !request.isCompleted();
-        endWith(none ? noResponse() : ResponseEvent.END, none && !hasResponded());
+        endWith(none ? noResponse() : ResponseEvent.END, none);
     }
 
     /** Returns the failure of a request to a model with one response that got none. */
@@ -349,7 +384,7 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
     @Override
     public void fail(BackendException error) {
         ResponseEvent failure = ResponseEvent.Failure.of(requireNonNull(error, "error"), FailureReason.BACKEND);
-        endWith(failure, !hasResponded());
+        endWith(failure, true);
     }
 
     /** Returns whether the backend failed the request by the sender. */
@@ -357,12 +392,17 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
         return failed;
     }
 
-    /** Ends the stream; {@code fails} says whether the backend fails the request by that. */
+    /**
+     * Ends the stream; {@code fails} says whether the backend fails the request by that. A thread that sends the one response
+     * of a model completes the request itself.
+     */
     private void endWith(ResponseEvent last, boolean fails) {
         boolean ends = end();
         try {
-            if (ends) {
-                failed |= fails;
+            if (ends && !hasResponded()) {
+                if (fails) {
+                    failed = true;
+                }
                 request.complete(last);
             }
         } finally {

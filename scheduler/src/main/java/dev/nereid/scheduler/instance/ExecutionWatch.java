@@ -131,9 +131,12 @@ public final class ExecutionWatch implements Watchdog.Watched {
         }
     }
 
+    /** Selects the requests of one instance, without those of the execution on its thread, which is checked as such. */
     private static List<DetachedRequests.Detached> of(InstanceWorker worker, List<DetachedRequests.Detached> requests) {
+        ExecutionBatch current = worker.executions().current();
         return requests.stream()
                 .filter(one -> one.instance().equals(worker.name()))
+                .filter(one -> current == null || one.startedNanos() != current.startNanos())
                 .toList();
     }
 

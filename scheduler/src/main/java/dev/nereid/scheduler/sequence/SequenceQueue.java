@@ -71,9 +71,8 @@ public final class SequenceQueue implements RequestIntake {
         this.inputs = new SequenceInputs(model, plan);
         this.isStep = !plan.batching().iterative() && !model.settings().decoupled();
         this.times = new SequenceTimes(lock, timer, plan.maxIdleNanos(), this::onTimeout);
-        this.table =
-                new SequenceTable(
-                        lock, model.nanoTime(), times, model.meter().sequenceEnds(), inputs::freeNullRequests);
+        this.table = new SequenceTable(
+                lock, model.nanoTime(), times, model.meter().sequenceEnds(), inputs::freeNullRequests);
         this.executions = new SequenceExecutions(
                 table,
                 lock,

@@ -66,8 +66,7 @@ final class SequenceTable {
      * @param ends counts the sequences that end
      * @param whenIdle frees what no sequence needs; called without the lock, whenever the last one has ended
      */
-    SequenceTable(
-            SequenceLock lock, LongSupplier nanoTime, SequenceTimes times, SequenceEnds ends, Runnable whenIdle) {
+    SequenceTable(SequenceLock lock, LongSupplier nanoTime, SequenceTimes times, SequenceEnds ends, Runnable whenIdle) {
         this.whenIdle = whenIdle;
         this.lock = lock;
         this.nanoTime = nanoTime;

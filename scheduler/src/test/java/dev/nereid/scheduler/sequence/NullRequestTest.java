@@ -158,7 +158,8 @@ final class NullRequestTest {
             zeros.free();
             assertThat(memory.buffersInUse()).isZero();
             ZeroMemory.Use use = zeros.use(1000);
-            assertThat(bytes(use.like("IN", Tensor.ofFloats(Shape.of(250), new float[250])))).containsOnly(0);
+            assertThat(bytes(use.like("IN", Tensor.ofFloats(Shape.of(250), new float[250]))))
+                    .containsOnly(0);
             use.release();
             zeros.reserve(100);
             assertThat(memory.buffersInUse()).isOne();

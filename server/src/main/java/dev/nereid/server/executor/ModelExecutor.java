@@ -41,6 +41,7 @@ public final class ModelExecutor implements Executor {
 
     private static final Logger LOG = LoggerFactory.getLogger(ModelExecutor.class);
     private static final Duration DEFAULT_PATIENCE = Duration.ofMinutes(5);
+    private static final Duration FAILED_PATIENCE = Duration.ofSeconds(1);
 
     private final ModelRef model;
     private final String plugin;
@@ -214,6 +215,20 @@ public final class ModelExecutor implements Executor {
      *     of a task that ends later
      */
     public void close(Runnable then) {
+        close(patience, then);
+    }
+
+    /**
+     * Closes the executor of a load that has failed, as {@link #close}, but waits a second at most: nothing of the plugin can
+     * end its tasks any more.
+     *
+     * @param then as there
+     */
+    public void closeFailed(Runnable then) {
+        close(FAILED_PATIENCE, then);
+    }
+
+    private void close(Duration longest, Runnable then) {
         if (!closed.compareAndSet(false, true)) {
             return;
         }
@@ -221,7 +236,7 @@ public final class ModelExecutor implements Executor {
         boolean interrupted = false;
         boolean terminated = false;
         try {
-            terminated = threads.awaitTermination(patience.toNanos(), TimeUnit.NANOSECONDS);
+            terminated = threads.awaitTermination(longest.toNanos(), TimeUnit.NANOSECONDS);
         } catch (InterruptedException e) {
             interrupted = true;
         }

@@ -73,23 +73,18 @@ record LeasedModel(
             try {
                 model.close();
             } finally {
-                end(executor, files, lease);
+                executor.close(() -> release(files, lease)); // with its last task, if one goes on
             }
         }
     }
 
-    /**
-     * Closes an executor, then private copies and a lease. Blocks until the tasks of the executor have ended, or for as long
-     * as a close may take; the copies and the lease then end with the last task.
-     */
-    static void end(ModelExecutor executor, VersionFiles files, BackendLease lease) {
-        executor.close(() -> {
-            try {
-                files.close();
-            } finally {
-                lease.close();
-            }
-        });
+    /** Releases what tasks of the executor may use. */
+    static void release(VersionFiles files, BackendLease lease) {
+        try {
+            files.close();
+        } finally {
+            lease.close();
+        }
     }
 
     /**

@@ -132,7 +132,7 @@ public final class VersionLoader {
                     : new BackendException(e.code(), e.getMessage() + " (" + lease.notice() + ")", e);
         } finally {
             if (!loaded) {
-                LeasedModel.end(executor, files, lease);
+                executor.closeFailed(() -> LeasedModel.release(files, lease));
             }
         }
     }

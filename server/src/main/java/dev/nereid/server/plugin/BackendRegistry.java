@@ -8,6 +8,7 @@ import dev.nereid.server.plugin.jar.PluginSource;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.ErrorCode;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -109,6 +110,9 @@ public final class BackendRegistry implements AutoCloseable {
      * <p>A replaced plugin serves the leases that it has, and is closed with the last of them. One whose files are gone stays
      * until another plugin brings a backend of the same name. A plugin that is broken changes nothing; it is reported, and
      * tried again when its jars or those of others change. A plugin with native libraries is not replaced.
+     *
+     * <p>Directories without jars are backends if a plugin {@linkplain BackendProvider#claims claims} them, and as long as they
+     * are there.
      */
     public void refresh() {
         List<PluginSource> sources = directories.stream()
@@ -118,10 +122,10 @@ public final class BackendRegistry implements AutoCloseable {
         sources.forEach(source -> present.add(source.path()));
         plugins.updateAndGet(now -> now.withBrokenOf(present));
         sources.stream().filter(source -> !source.jars().isEmpty()).forEach(source -> refresh(source, present));
-        List<PluginSource> others =
-                sources.stream().filter(source -> source.jars().isEmpty()).toList();
-        endClaims(others);
-        others.forEach(source -> refreshClaim(source, present)); // after the plugins that may claim them
+        endClaims(sources);
+        sources.stream() // after the plugins that may claim them
+                .filter(source -> source.jars().isEmpty())
+                .forEach(source -> refreshClaim(source, present));
     }
 
     private void refresh(PluginSource source, Set<Path> present) {
@@ -136,10 +140,16 @@ public final class BackendRegistry implements AutoCloseable {
     }
 
     /** Ends the backends of directories that are gone, or have jars now. */
-    private void endClaims(List<PluginSource> withoutJars) {
-        Set<Path> paths = withoutJars.stream().map(PluginSource::path).collect(Collectors.toSet());
+    private void endClaims(List<PluginSource> sources) {
+        Set<Path> withJars = sources.stream()
+                .filter(source -> !source.jars().isEmpty())
+                .map(PluginSource::path)
+                .collect(Collectors.toSet());
         plugins.get().claimed().forEach((path, slot) -> {
-            if (!paths.contains(path)) {
+            // Another thread may have found it after this one has read the directories.
+            boolean isGone = slot.claim().stream()
+                    .noneMatch(claim -> Files.isDirectory(claim.directory().directory()));
+            if (isGone || withJars.contains(path)) {
                 endClaim(slot);
             }
         });
@@ -153,34 +163,39 @@ public final class BackendRegistry implements AutoCloseable {
         }
     }
 
-    /** Looks for the plugin that runs a directory without jars as a backend, unless that is known. */
+    /**
+     * Finds the plugin that runs a directory without jars as a backend, unless that is known. A backend of the directory goes
+     * on until another one takes its place, or no plugin runs the directory any more.
+     */
     private void refreshClaim(PluginSource source, Set<Path> present) {
-        String stamp = source.stamp();
         PluginSnapshot now = plugins.get();
+        if (now.plugins().containsKey(source.path())) { // its jars are gone
+            refresh(source, present);
+            return;
+        }
+        String stamp = source.stamp();
         BackendSlot claimed = now.claimed().get(source.path());
         if (claimed != null
                 && claimed.claim().filter(claim -> claim.stamp().equals(stamp)).isPresent()) {
             forgetBroken(source.path());
             return;
         }
-        PluginSlot registered = now.plugins().get(source.path());
         String tried = stamp
                 + present
                 + now.plugins().values().stream().map(PluginSlot::digest).toList();
-        if (registered != null || now.isBroken(source.path(), tried)) {
-            refresh(source, present); // jars that are gone
+        if (now.isBroken(source.path(), tried)) {
             return;
-        }
-        if (claimed != null) {
-            endClaim(claimed);
         }
         try {
             Optional<Claimed> found = claims(source, stamp);
-            if (found.isEmpty()) {
-                add(source, tried, present); // which says that there are no jars
-            } else {
-                register(source, found.get());
+            if (found.isPresent()) {
+                register(source, claimed, found.get());
+                return;
             }
+            if (claimed != null) {
+                endClaim(claimed);
+            }
+            throw PluginSlot.withoutJars();
         } catch (PluginException e) {
             addBroken(source, tried, e);
         }
@@ -194,35 +209,49 @@ public final class BackendRegistry implements AutoCloseable {
      */
     private record Claimed(String name, BackendSlot slot) {}
 
+    /** Asks each plugin. A plugin that fails does not keep the others from being asked. */
     private Optional<Claimed> claims(PluginSource source, String stamp) throws PluginException {
+        PluginException failure = null;
         for (PluginSlot plugin : plugins.get().plugins().values()) {
-            Optional<Claimed> found = plugin.claims(source.directory())
-                    .map(given -> new Claimed(
-                            given.name(),
-                            new BackendSlot(
-                                    given.name(),
-                                    Optional.of(new BackendSlot.Claim(source, given.provider(), stamp)),
-                                    plugin,
-                                    environment,
-                                    actionThreads)));
-            if (found.isPresent()) {
-                return found;
+            try {
+                Optional<Claimed> found = plugin.claims(source.directory())
+                        .map(given -> new Claimed(
+                                given.name(),
+                                new BackendSlot(
+                                        given.name(),
+                                        Optional.of(new BackendSlot.Claim(source, given.provider(), stamp)),
+                                        plugin,
+                                        environment,
+                                        actionThreads)));
+                if (found.isPresent()) {
+                    return found;
+                }
+            } catch (PluginException e) {
+                failure = failure == null ? e : failure;
             }
+        }
+        if (failure != null) {
+            throw failure;
         }
         return Optional.empty();
     }
 
-    private void register(PluginSource source, Claimed claimed) throws PluginException {
+    /** Adds the backend of a directory in place of the former one, if any. */
+    private void register(PluginSource source, @Nullable BackendSlot before, Claimed claimed) throws PluginException {
         while (true) {
             PluginSnapshot now = plugins.get();
-            boolean isDone = now.claimed().containsKey(source.path())
-                    || !now.plugins().containsValue(claimed.slot().plugin());
-            if (isDone) { // another thread was quicker, or has replaced the plugin
+            BackendSlot current = now.claimed().get(source.path());
+            boolean isOvertaken = current != null && !current.equals(before);
+            if (isOvertaken || !now.plugins().containsValue(claimed.slot().plugin())) { // the next refresh looks again
                 return;
             }
-            if (plugins.compareAndSet(now, now.with(claimed.name(), claimed.slot()))) {
+            PluginSnapshot rest = current == null ? now : now.without(current);
+            if (plugins.compareAndSet(now, rest.with(claimed.name(), claimed.slot()))) {
                 changes.incrementAndGet();
                 forgetBroken(source.path());
+                if (current != null) {
+                    current.end();
+                }
                 if (closed.get()) {
                     claimed.slot().end();
                 }

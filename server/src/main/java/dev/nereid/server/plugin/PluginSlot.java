@@ -131,7 +131,7 @@ final class PluginSlot {
     /** Computes the digest of the jars of a plugin. */
     static String digest(PluginSource source) throws PluginException {
         if (source.jars().isEmpty()) {
-            throw new PluginException("no file *.jar in its directory (expected: the plugin's jars)");
+            throw withoutJars();
         }
         try {
             return PluginDigest.hash(source.jars());
@@ -139,6 +139,11 @@ final class PluginSlot {
             PluginManifest.requireReadable(source);
             throw new PluginException("its jars cannot be read: " + e.getMessage(), e);
         }
+    }
+
+    /** Returns the reason of a directory that is no plugin. */
+    static PluginException withoutJars() {
+        return new PluginException("no file *.jar in its directory (expected: the plugin's jars)");
     }
 
     String name() {
@@ -211,12 +216,20 @@ final class PluginSlot {
 
     /** Asks the plugin whether it runs a directory as a backend. Loads the plugin for that. */
     Optional<Claim> claims(Path directory) throws PluginException {
+        BackendException failure = null;
         try (CountedResource.Lease<Plugin> lease = acquire()) {
             for (IsolatedBackendProvider provider : lease.get().providers()) {
-                Optional<String> given = provider.claims(directory);
-                if (given.isPresent()) {
-                    return Optional.of(new Claim(provider.name(), given.get()));
+                try {
+                    Optional<String> given = provider.claims(directory);
+                    if (given.isPresent()) {
+                        return Optional.of(new Claim(provider.name(), given.get()));
+                    }
+                } catch (BackendException e) {
+                    failure = failure == null ? e : failure;
                 }
+            }
+            if (failure != null) {
+                throw failure;
             }
             return Optional.empty();
         } catch (BackendException e) {

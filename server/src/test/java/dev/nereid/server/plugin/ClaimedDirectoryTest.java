@@ -177,6 +177,58 @@ final class ClaimedDirectoryTest {
     }
 
     @Test
+    void keepsTheReasonUntilSomethingChanges() throws IOException {
+        scripts("throw new IllegalStateException(\"asked \" + System.nanoTime());", "1");
+        script("summary", "print");
+        String reason = reasonOf("summary");
+        registry.refresh();
+        registry.refresh();
+        assertThat(reasonOf("summary")).isEqualTo(reason).contains("asked");
+    }
+
+    @Test
+    void keepsABackendWhileItsProviderFails() throws IOException {
+        scripts("if (Files.exists(directory.resolve(\"broken\"))) throw new IllegalStateException(); " + CLAIM, "1");
+        script("summary", "print");
+        Files.createFile(plugins.resolve("summary/broken"));
+        registry.refresh();
+        assertThat(creation("summary")).startsWith("1 summary");
+        assertThat(reasonOf("summary")).contains("IllegalStateException");
+        Files.delete(plugins.resolve("summary/broken"));
+        registry.refresh();
+        assertThat(reasons()).isEmpty();
+    }
+
+    @Test
+    void asksOtherPluginsWhereOneFails() throws IOException {
+        PluginJar.of(SCRIPTS.replace("CLAIM", "throw new IllegalStateException();")
+                        .replace("VERSION", "wrong")
+                        .replace("package scripts", "package first")
+                        .replace("\"scripts\"", "\"first\""))
+                .provider("first.Scripts")
+                .write(plugins.resolve("aa.jar"));
+        scripts(CLAIM, "1");
+        script("summary", "print");
+
+        assertThat(creation("summary")).startsWith("1 summary");
+        assertThat(reasons()).isEmpty();
+    }
+
+    @Test
+    void seesChangesBehindALink() throws IOException {
+        Path target = Files.createDirectories(cache.resolve("summary-3/lib"));
+        Files.writeString(cache.resolve("summary-3/main.script"), "print");
+        Files.createSymbolicLink(plugins.resolve("summary"), cache.resolve("summary-3"));
+        scripts(CLAIM, "1");
+        String digest = registry.digest("summary");
+        Files.writeString(target.resolve("words"), "one");
+        registry.refresh();
+
+        assertThat(creation("summary")).startsWith("1 summary");
+        assertThat(registry.digest("summary")).isNotEqualTo(digest);
+    }
+
+    @Test
     void namesTheReasonOfADirectoryWhereItsBackendIsMissing() throws IOException {
         Files.createDirectories(plugins.resolve("summary"));
         registry.refresh();

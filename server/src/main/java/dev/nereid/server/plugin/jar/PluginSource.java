@@ -38,18 +38,15 @@ public record PluginSource(String name, Path directory, List<Path> jars) {
     }
 
     /**
-     * Returns a text that changes with its jars, or with the files of a directory without any. Reads their sizes and times,
-     * and not their content; blocks.
+     * Returns a text that changes with its jars, or with the files of a directory without any, ten thousand of them at most.
+     * Reads their sizes and times, and not their content; blocks.
      *
      * @return the text; of no meaning, but equal while nothing is written
      */
     public String stamp() {
         StringBuilder text = new StringBuilder();
         for (Path file : jars.isEmpty() ? files() : jars) {
-            text.append(directory.relativize(file))
-                    .append(' ')
-                    .append(stamp(file))
-                    .append('\n');
+            text.append(file).append(' ').append(stamp(file)).append('\n');
         }
         return text.toString();
     }
@@ -58,11 +55,12 @@ public record PluginSource(String name, Path directory, List<Path> jars) {
     private List<Path> files() {
         List<Path> found = new ArrayList<>();
         try {
-            Files.walkFileTree(directory, Set.of(), MAX_DEPTH, new SimpleFileVisitor<>() {
+            Path root = directory.toRealPath(); // it may be a link
+            Files.walkFileTree(root, Set.of(), MAX_DEPTH, new SimpleFileVisitor<>() {
                 @Override
                 public FileVisitResult preVisitDirectory(Path path, BasicFileAttributes attributes) {
                     String name = path.getFileName().toString();
-                    boolean counts = path.equals(directory) || !(name.startsWith(".") || name.equals("__pycache__"));
+                    boolean counts = path.equals(root) || !(name.startsWith(".") || name.equals("__pycache__"));
                     return counts ? FileVisitResult.CONTINUE : FileVisitResult.SKIP_SUBTREE;
                 }
 
