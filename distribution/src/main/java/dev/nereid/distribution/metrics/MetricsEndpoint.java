@@ -61,7 +61,7 @@ public final class MetricsEndpoint {
     private volatile @Nullable ServerMetrics metrics;
 
     /** The readiness that a thread is asking for; {@code null} if none is. Confined to the event loop. */
-    private @Nullable Future<Boolean> readiness;
+    private @Nullable Future<@Nullable Boolean> readiness;
 
     /** The port; set before the endpoint is published. */
     private volatile @Nullable BoundedHttpServer http;
@@ -188,13 +188,13 @@ public final class MetricsEndpoint {
 
     /** Asks for the readiness on another thread, since that may call plugins. Requests that come meanwhile share the result. */
     private void sendReady(HttpServerRequest request) {
-        Future<Boolean> asked = readiness;
+        Future<@Nullable Boolean> asked = readiness;
         if (asked == null) {
             asked = context.executeBlocking(server::isReady, false);
             readiness = asked;
             asked.onComplete(_ -> readiness = null);
         }
-        asked.onComplete(result -> health.ready(request, result.succeeded() && result.result()));
+        asked.onComplete(result -> health.ready(request, Boolean.TRUE.equals(result.result())));
     }
 
     private byte[] text() {
