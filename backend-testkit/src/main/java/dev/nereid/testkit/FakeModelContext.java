@@ -108,11 +108,20 @@ public record FakeModelContext(
      * Returns the same context with more parameters, of which nothing has read any.
      *
      * @param more the texts in the configuration by name
-     * @return the changed context, for which {@link ModelParameters#unread} lists those that the backend ignores
+     * @return the changed context, for which {@link #unreadParameters} lists those that the backend ignores
      */
     public FakeModelContext withParameters(Map<String, String> more) {
         return new FakeModelContext(
                 settings, modelDirectory, versionDirectory, instances, logger, client, parameters.with(more));
+    }
+
+    /**
+     * Returns the parameters that the backend has not read, and so ignores.
+     *
+     * @return the names, sorted
+     */
+    public List<String> unreadParameters() {
+        return parameters.unread();
     }
 
     /**

@@ -57,9 +57,9 @@ final class ModelFileTest {
         FakeModelContext context = given("words");
 
         assertThat(context.file("other")).isEmpty();
-        assertThat(context.parameters().unread()).containsExactly("file");
+        assertThat(context.unreadParameters()).containsExactly("file");
         assertThat(context.file("file")).isPresent();
-        assertThat(context.parameters().unread()).isEmpty();
+        assertThat(context.unreadParameters()).isEmpty();
     }
 
     @ParameterizedTest

@@ -26,6 +26,6 @@ class OnnxParametersTest {
         assertThat(OnnxModelOptions.of(context, new OnnxBackendOptions(2, 0, 0, false, 4)))
                 .isNotNull();
 
-        assertThat(context.parameters().unread()).containsExactly("execution_mod");
+        assertThat(context.unreadParameters()).containsExactly("execution_mod");
     }
 }

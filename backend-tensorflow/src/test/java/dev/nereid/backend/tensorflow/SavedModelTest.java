@@ -283,7 +283,7 @@ class SavedModelTest {
             assertThat(test.log()).noneMatch(line -> line.contains("TF_NUM_INTRA_THREADS"));
             FakeModelContext misspelt = test.context(sum().build(), 1).withParameter("TF_NUM_INTER_THREAD", "2");
             TensorFlowModelOptions.of(misspelt, new TensorFlowBackendOptions(2, 2, true, 4));
-            assertThat(misspelt.parameters().unread()).containsExactly("TF_NUM_INTER_THREAD");
+            assertThat(misspelt.unreadParameters()).containsExactly("TF_NUM_INTER_THREAD");
 
             test.with("TF_NUM_INTRA_THREADS", "7").load(sum());
 
