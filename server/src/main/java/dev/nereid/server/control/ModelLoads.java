@@ -345,9 +345,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
             }
             return needed;
         } catch (InferenceException e) {
-            LOG.atError()
-                    .addKeyValue("model", ModelKey.name(model))
-                    .log("{} (model '{}')", e.publicMessage(), ModelKey.name(model));
+            LOG.atError().addKeyValue("model", ModelKey.name(model)).log(e.publicMessage()); // which names the model
             catalog.failed(model, VersionState.Unavailable.of(e.code(), e.publicMessage()));
             throw e;
         }
@@ -376,9 +374,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
         try {
             return finding.get();
         } catch (InferenceException e) {
-            LOG.atError()
-                    .addKeyValue("model", ModelKey.name(model))
-                    .log("{} (model '{}')", ModelSources.logged(model, e), ModelKey.name(model));
+            LOG.atError().addKeyValue("model", ModelKey.name(model)).log(ModelSources.logged(model, e));
             boolean isMaybeThere = e.code() != ErrorCode.UNAVAILABLE || catalog.isKnown(model);
             if (e.code() == ErrorCode.NOT_FOUND) {
                 catalog.missing(model);

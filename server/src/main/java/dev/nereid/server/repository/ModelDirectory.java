@@ -116,13 +116,12 @@ public record ModelDirectory(Path root, String name, Path path, String key) {
                 LOG.atWarn()
                         .addKeyValue("model", name)
                         .log(
-                                (isPadded
-                                                ? "ignore version directory '{}' which contains leading zeros in its directory"
-                                                        + " name"
-                                                : "ignore version directory '{}' which fails to convert to integral number")
-                                        + " (model '{}')",
-                                directory,
-                                name);
+                                isPadded
+                                        ? "model '{}': ignore version directory '{}' which contains leading zeros in its"
+                                                + " directory name"
+                                        : "model '{}': ignore version directory '{}' which fails to convert to integral number",
+                                name,
+                                directory);
             }
         }
     }
