@@ -24,8 +24,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The event loops of the process: some that HTTP and gRPC share, and one for metrics and probes. Owned by {@code RunningServer}; safe for use by
- * any thread.
+ * The event loops of the process: some that HTTP and gRPC share, and one for metrics and probes. Owned by {@code
+ * RunningServer}; safe for use by any thread.
  */
 public final class EventLoops implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(EventLoops.class);
