@@ -2,6 +2,7 @@ package dev.nereid.scheduler.request;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.Quoted;
+import dev.nereid.scheduler.memory.InputLease;
 import dev.nereid.scheduler.memory.InputStaging;
 import dev.nereid.scheduler.memory.MemoryRanges;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
@@ -283,7 +284,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
                 throw inputsFreed();
             }
             ExecutionMemory used = extra;
-            return new InputLease(this, used == null ? List.of() : used.retainAdded());
+            return new InputLease(this::release, used == null ? List.of() : used.retainAdded());
         } catch (RuntimeException | Error e) {
             release();
             throw e;

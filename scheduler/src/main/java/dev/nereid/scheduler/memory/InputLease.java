@@ -1,6 +1,5 @@
-package dev.nereid.scheduler.request;
+package dev.nereid.scheduler.memory;
 
-import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -9,19 +8,19 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *
  * <p>The request stays counted as in flight, and its bytes in the load.
  */
-final class InputLease implements Runnable {
-    private final RequestUse request;
+public final class InputLease implements Runnable {
+    private final Runnable release;
     private final List<ReferenceCountedMemory> added;
     private final AtomicBoolean ended = new AtomicBoolean();
 
     /**
      * Takes over references.
      *
-     * @param request the request, one reference to which is taken over
+     * @param release releases the request, one reference to which is taken over
      * @param added the memory of the added inputs, one reference to each of which is taken over
      */
-    InputLease(RequestUse request, List<ReferenceCountedMemory> added) {
-        this.request = request;
+    public InputLease(Runnable release, List<ReferenceCountedMemory> added) {
+        this.release = release;
         this.added = added;
     }
 
@@ -31,7 +30,7 @@ final class InputLease implements Runnable {
             for (int i = 0; i < added.size(); i++) {
                 added.get(i).release();
             }
-            request.release();
+            release.run();
         }
     }
 }
