@@ -78,8 +78,8 @@ public interface InferenceRequest extends RequestView {
     /**
      * Keeps the inputs readable beyond the end of the execution.
      *
-     * <p>The lease outlives the sender and the response too. It covers the tensors of {@link #input}, states and control inputs included, as they are now; those of {@link Batch#gather} are not part of
-     * it. Called while the request is usable; there may be several leases.
+     * <p>The lease outlives the sender and the response too. It covers the tensors of {@link #input}, states and control
+     * inputs included, as they are now; tensors of {@link Batch#gather} are not part of it. Called while the request is usable; there may be several leases.
      *
      * <p>Leased memory counts in the limits of the server, as that of a request in flight, and the instance is not closed
      * before the end of the lease: an unload waits for it.

@@ -8,8 +8,8 @@ import java.util.List;
  * fakes of the testkit.
  *
  * <p>Outputs reach the client in the order of the model's configuration. Those that the client did not request
- * are dropped; those that were not put in are absent. An output of another type or shape than configured is passed
- * on, and one that the configuration does not know is dropped; the log names each of them, and those that are missing,
+ * are dropped; outputs that were not put in are absent. An output of another type or shape than configured is passed
+ * on, and one that the configuration does not know is dropped; the log names each of them, and each missing one,
  * once for each model. They are errors in tests, of the contract kit and of the server in memory. An output put in twice
  * is an error of the backend: the call throws {@link ErrorCode#INTERNAL}.
  *

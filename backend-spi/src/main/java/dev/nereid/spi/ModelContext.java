@@ -104,14 +104,14 @@ public interface ModelContext {
     /**
      * Returns threads of the server for work of the model beside its executions.
      *
-     * <p>An example is the wait for a service. Tasks run as other code of the plugin does: with its class loader as the context class loader, on processors of
-     * the model's host policy. The threads are named after model and version. They are started as tasks need them, up to
+     * <p>An example is the wait for a service. Tasks run as other code of the plugin does: with its class loader as the
+     * context class loader, on processors of the model's host policy. The threads are named after model and version. They are started as tasks need them, up to
      * 64, and end when they are idle; then up to 10000 tasks wait. What a task throws is logged. {@link
      * java.util.concurrent.CompletableFuture#delayedExecutor(long, java.util.concurrent.TimeUnit, Executor)} runs a task
      * later.
      *
      * <p>The executor is closed after the close of the model. The server waits for the tasks that it has then, as long
-     * as it does for a model that closes, and logs those that do not end; it never interrupts one. A load that fails waits a
+     * as it does for a model that closes, and logs tasks that do not end; it never interrupts one. A load that fails waits a
      * second: end its tasks before. The executor of {@link
      * Backend#complete} goes on in the load that follows, and is closed at the end of the completion if there is none.
      *

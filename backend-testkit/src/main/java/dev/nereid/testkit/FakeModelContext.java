@@ -108,7 +108,7 @@ public record FakeModelContext(
      * Returns the same context with more parameters, of which nothing has read any.
      *
      * @param more the texts in the configuration by name
-     * @return the changed context, for which {@link #unreadParameters} lists those that the backend ignores
+     * @return the changed context, for which {@link #unreadParameters} lists the names that the backend ignores
      */
     public FakeModelContext withParameters(Map<String, String> more) {
         return new FakeModelContext(
@@ -173,7 +173,7 @@ public record FakeModelContext(
     }
 
     /**
-     * Returns metrics that are counted. Those that cannot be are recorded in the log as warnings.
+     * Returns metrics that are counted. Metrics that cannot be are recorded in the log as warnings.
      *
      * @return the metrics
      */

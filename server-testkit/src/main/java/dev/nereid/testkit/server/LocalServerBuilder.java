@@ -106,7 +106,7 @@ public final class LocalServerBuilder {
     }
 
     /**
-     * Accepts missing outputs, those that do not fit the configuration, and those that it does not have, as a server does.
+     * Accepts outputs that are missing, do not fit the configuration or are unknown to it, as a server does.
      * Without it they fail their request; a response of a decoupled model may lack outputs anyway.
      *
      * @return this builder

@@ -33,7 +33,7 @@ public final class MisspeltParameters {
     }
 
     /**
-     * Describes configured parameters that resemble those that were read and are missing. The load has failed, so that
+     * Describes configured parameters that resemble names that were read and are missing. The load has failed, so that
      * others may not have been read yet.
      *
      * @param parameters the parameters of a model, with the names that were read

@@ -27,7 +27,7 @@ import org.slf4j.LoggerFactory;
  * Runs tasks of one load of a model version on threads of the server. Safe for use by any thread.
  *
  * <p>Threads start as tasks need them, up to a limit, and end when they had none for a minute. Further tasks wait, up to a
- * second limit. {@link #close} refuses tasks from then on, and waits for those that it has. Tasks are never interrupted.
+ * second limit. {@link #close} refuses tasks from then on, and waits for the tasks that it has. Tasks are never interrupted.
  */
 public final class ModelExecutor implements Executor {
     /** The prefix of the names of threads. */
@@ -208,8 +208,8 @@ public final class ModelExecutor implements Executor {
     }
 
     /**
-     * Refuses further tasks, and waits for those that it has, up to the limit of a close. Tasks that have not ended then are
-     * logged with their stacks, and those that wait are dropped. Later calls do nothing.
+     * Refuses further tasks, and waits for the tasks that it has, up to the limit of a close. Tasks that have not ended then are
+     * logged with their stacks, and waiting ones are dropped. Later calls do nothing.
      *
      * @param then releases what tasks may use; called once, after the last of them: by the calling thread, or by the thread
      *     of a task that ends later
