@@ -67,6 +67,10 @@ final class TestPlugins {
                     public Model load(ModelContext context) {
                         Parameters parameters = context.parameters();
                         events.add("load " + id(context) + " on " + context.instances());
+                        Path gate = context.modelDirectory().resolve(parameters.text("load_gate").orElse("gate"));
+                        if (Files.exists(gate)) {
+                            await(gate);
+                        }
                         if (String.valueOf(context.settings().version()).equals(parameters.text("fail_load").orElse(""))) {
                             throw new BackendException(ErrorCode.INTERNAL, "the model's file is broken");
                         }
@@ -77,10 +81,6 @@ final class TestPlugins {
                         }
                         if (parameters.value("throw_load").isPresent()) {
                             throw new IllegalStateException("a bug");
-                        }
-                        Path gate = context.modelDirectory().resolve(parameters.text("load_gate").orElse("gate"));
-                        if (Files.exists(gate)) {
-                            await(gate);
                         }
                         return new RecordingModel(events, id(context), parameters);
                     }
