@@ -31,6 +31,7 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
@@ -219,9 +220,11 @@ final class ModelUnloadTest {
         try (UnloadWatch watch = new UnloadWatch()) {
             try (BackendLease lease = backends.acquire("ways")) {
                 assertThat(loader().complete(prepared, 1, lease).getName()).isEqualTo("a");
-                assertThat(Thread.getAllStackTraces().keySet())
-                        .extracting(Thread::getName)
-                        .noneMatch(name -> name.startsWith("executor/a/"));
+                for (Thread thread : Thread.getAllStackTraces().keySet()) {
+                    if (thread.getName().startsWith("executor/a/")) {
+                        assertThat(thread.join(Duration.ofSeconds(60))).as("ends").isTrue();
+                    }
+                }
             }
 
             assertThat(watch.awaitUnloaded()).isTrue();
