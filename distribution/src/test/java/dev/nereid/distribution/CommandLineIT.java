@@ -144,7 +144,7 @@ final class CommandLineIT {
             assertThat(server.out())
                     .contains(missing.toString())
                     .contains("no model repository (expected: an existing directory that may be read)");
-            assertThat(server.errSoFar()).contains("ERROR", "no model repository", missing.toString());
+            server.awaitErr("ERROR", "no model repository", missing.toString());
             assertThat(server.get("/v2/health/live").statusCode()).isEqualTo(400);
             assertThat(server.get("/v2/health/ready").statusCode()).isEqualTo(400);
             assertThat(server.get("/v2").statusCode()).isEqualTo(200);
@@ -166,9 +166,8 @@ final class CommandLineIT {
                         .containsPattern("(?m)^add_sub +1 +READY$")
                         .containsPattern("(?m)^unknown +- +UNAVAILABLE: \\S.*unknown.*$");
                 if (mode.equals("explicit")) {
-                    assertThat(server.errSoFar())
-                            .contains("failed to load 'unknown', failed to poll from model repository: model not found"
-                                    + " in any model repository");
+                    server.awaitErr("failed to load 'unknown', failed to poll from model repository: model not found"
+                            + " in any model repository");
                 }
             }
         }

@@ -58,7 +58,7 @@ final class DrainIT {
 
     @Test
     void aServerIsNotReadyBeforeItStopsToServe() throws Exception {
-        try (InstalledServer server = InstalledServer.serve(InstalledServer.MODELS, "--exit-delay-secs=3")) {
+        try (InstalledServer server = InstalledServer.serve(InstalledServer.MODELS, "--exit-delay-secs=12")) {
             server.signal("TERM");
 
             Eventually.holds("not ready", 60, () -> status(server, "/v2/health/ready") == 400);

@@ -125,9 +125,9 @@ final class FailuresIT {
             assertThat(server.metrics("GET", "/metrics").body())
                     .contains("nereid_heap_suspected{model=\"trouble\",version=\"1\"} 1\n")
                     .contains("nereid_heap_suspected{model=\"other\",version=\"1\"} 0\n");
-            assertThat(server.errSoFar())
-                    .contains("heap is nearly full after collections; the thread that allocates most follows")
-                    .contains("thread=instance/trouble/1/trouble_0");
+            server.awaitErr(
+                    "heap is nearly full after collections; the thread that allocates most follows",
+                    "thread=instance/trouble/1/trouble_0");
             assertThat(status(server, "/v2/models/other/ready")).isEqualTo(200);
             assertThat(infer(server, "other", 4).body()).contains("[4.0]");
 
@@ -260,7 +260,7 @@ final class FailuresIT {
                     "reported", TIMEOUT_SECONDS, () -> server.errSoFar().contains("plugin has started many threads"));
 
             assertThat(infer(server, "trouble", 4).body()).contains("[4.0]");
-            assertThat(server.errSoFar()).contains("loader=plugin TroubleBackendProvider threads=300", "leaked/");
+            server.awaitErr("loader=plugin TroubleBackendProvider threads=300", "leaked/");
         }
     }
 

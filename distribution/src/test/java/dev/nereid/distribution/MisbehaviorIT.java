@@ -250,10 +250,6 @@ final class MisbehaviorIT {
     }
 
     /** Waits for the log, which is written after the index shows the reason. */
-    private static void awaitLog(String... texts) {
-        Eventually.holds("in the log", TIMEOUT_SECONDS, () -> Stream.of(texts).allMatch(server.errSoFar()::contains));
-    }
-
     @ParameterizedTest
     @ValueSource(strings = {"wait_in_close", "wait_in_model_close"})
     void aCloseThatBlocksHoldsNoUnload(String model) throws Exception {
@@ -263,7 +259,7 @@ final class MisbehaviorIT {
         unload(model);
 
         assertStep(model, "close", "UNLOADING");
-        awaitLog("close takes longer than its limit", "model=" + model);
+        server.awaitErr("close takes longer than its limit", "model=" + model);
         assertThat(status("/v2/models/" + model + "/ready")).isEqualTo(404);
         assertThat(status("/v2/health/ready")).isEqualTo(400);
         assertOthersServe();
@@ -288,7 +284,7 @@ final class MisbehaviorIT {
                 later(() -> post("/v2/repository/models/" + model + "/load", "{}"));
 
         assertStep(model, "load", "LOADING");
-        awaitLog("load takes longer than its limit", "model=wait_in_load version=1", "TroubledModel.of");
+        server.awaitErr("load takes longer than its limit", "model=wait_in_load version=1", "TroubledModel.of");
         assertThat(status("/v2/models/" + model + "/ready")).isEqualTo(404);
         assertThat(status("/v2/health/ready")).as("a client asked for the load").isEqualTo(200);
         assertOthersServe();

@@ -74,9 +74,9 @@ final class ReferenceTextsIT {
                 .hasSize(REASONS.size())
                 .allSatisfy(model -> assertThat(model.getReason())
                         .matches(reason -> REASONS.stream().anyMatch(reason::startsWith)));
-        assertThat(server.errSoFar())
-                .contains("failed to load 'broken' version 1: Internal: onnx runtime error 7: ")
-                .contains("Poll failed for model directory 'wrong': 'max_batch_size' must be");
+        server.awaitErr(
+                "failed to load 'broken' version 1: Internal: onnx runtime error 7: ",
+                "Poll failed for model directory 'wrong': 'max_batch_size' must be");
     }
 
     @Test
@@ -99,6 +99,7 @@ final class ReferenceTextsIT {
         Files.createDirectories(directory.resolve("auto/abc"));
 
         try (InstalledServer verbose = InstalledServer.serve(directory, "--log-verbose=1")) {
+            verbose.awaitErr("successfully loaded 'sum' version 1\n", "to 4 for model 'auto'");
             assertThat(verbose.errSoFar())
                     .contains("model 'sum' instance sum_0_0 is running warmup sample 'zero sample' for iteration 1\n")
                     .contains("model 'sum' instance sum_0_0 is running warmup sample 'zero sample' for iteration 2\n")

@@ -29,8 +29,9 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** ONNX models whose state begins with START, with all types and ranks of control inputs. */
 class AccumulatorIT {
-    private static final String DIRECT = "direct { }";
-    private static final String OLDEST = "oldest { max_candidate_sequences: 8 }";
+    private static final String IDLE = "max_sequence_idle_microseconds: 900000000 ";
+    private static final String DIRECT = IDLE + "direct { }";
+    private static final String OLDEST = IDLE + "oldest { max_candidate_sequences: 8 }";
     private static final List<String> NUMERIC =
             List.of("fp32_int64", "int32_uint64", "bool_int32", "fp32_uint32", "flat_int32_uint64", "flat_bool_int64");
     private static final List<String> TEXT = List.of("int32_string", "flat_fp32_string");

@@ -54,7 +54,7 @@ final class DemandIT {
         server = TestServer.open(NereidServer.start(TestServer.of(models)
                 .withPlugins(GatedPlugin.pack(directory.resolve("plugins")))
                 .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withDemand(
-                        DemandOptions.DEFAULT.withMemoryBudget(BUDGET).withMaxWait(Duration.ofSeconds(2)))))));
+                        DemandOptions.DEFAULT.withMemoryBudget(BUDGET).withMaxWait(Duration.ofSeconds(10)))))));
         channel = server.grpc();
     }
 
@@ -150,11 +150,11 @@ final class DemandIT {
             Eventually.holds("waiting", 30, () -> waiting() == 2);
 
             http.abandon();
-            Eventually.holds("forgotten", 1, () -> waiting() == 1);
+            Eventually.holds("forgotten", 5, () -> waiting() == 1);
             other.shutdownNow();
-            Eventually.holds("forgotten", 1, () -> waiting() == 0);
+            Eventually.holds("forgotten", 5, () -> waiting() == 0);
 
-            Eventually.holds("freed", 1, () -> server.server().memory().bytesInUse() <= held);
+            Eventually.holds("freed", 5, () -> server.server().memory().bytesInUse() <= held);
             other.awaitTermination(10, TimeUnit.SECONDS);
             assertThat(call).failsWithin(Duration.ofSeconds(10));
             GatedPlugin.open(gate);

@@ -25,6 +25,7 @@ class ImplicitStateIT {
             input { name: "INPUT0" data_type: TYPE_INT32 dims: [ 4 ] }
             output { name: "%s" data_type: TYPE_INT32 dims: [ 4 ] }
             sequence_batching {
+              max_sequence_idle_microseconds: 900000000
               %s
               state { input_name: "INPUT1" output_name: "OUTPUT0" data_type: TYPE_INT32 dims: [ 4 ] }
             }

@@ -34,7 +34,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Tests refusals by the limits of a queue. They are tested over both protocols, while the only instance is busy. */
 class QueueLimitsIT {
-    private static final long TIMEOUT_MILLIS = 100;
+    private static final long TIMEOUT_MILLIS = 1_000;
 
     @TempDir
     private Path directory;

@@ -54,13 +54,13 @@ class StateCopiesIT {
         accumulator.addTo(
                 models,
                 "direct",
-                "direct { max_queue_delay_microseconds: 60000000 minimum_slot_utilization: 1.0 }",
+                "max_sequence_idle_microseconds: 900000000 direct { max_queue_delay_microseconds: 60000000 minimum_slot_utilization: 1.0 }",
                 4,
                 1);
         accumulator.addTo(
                 models,
                 "oldest",
-                "oldest { max_candidate_sequences: 4 preferred_batch_size: [ 4 ]"
+                "max_sequence_idle_microseconds: 900000000 oldest { max_candidate_sequences: 4 preferred_batch_size: [ 4 ]"
                         + " max_queue_delay_microseconds: 60000000 }",
                 4,
                 1);

@@ -303,7 +303,7 @@ class StatisticsIT {
         Call impatient = call(infer(4).overGrpc().toBuilder()
                 .putParameters(
                         "timeout",
-                        InferParameter.newBuilder().setInt64Param(300_000).build())
+                        InferParameter.newBuilder().setInt64Param(10_000_000).build())
                 .build());
         Eventually.holds("queued", 30, () -> pending() == 2);
         assertThat(status(infer(6))).as("too many").isEqualTo(503);

@@ -116,6 +116,7 @@ class TensorFlowIT {
             input { name: "INPUT" data_type: TYPE_FP32 dims: [ 1 ] }
             output { name: "OUTPUT" data_type: TYPE_FP32 dims: [ 1 ] }
             sequence_batching {
+              max_sequence_idle_microseconds: 900000000
               %s
               state { input_name: "STATE_IN" output_name: "STATE_OUT" data_type: TYPE_FP32 dims: [ 1 ] }
             }

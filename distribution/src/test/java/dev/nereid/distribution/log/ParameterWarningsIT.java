@@ -1,7 +1,5 @@
 package dev.nereid.distribution.log;
 
-import static org.assertj.core.api.Assertions.assertThat;
-
 import dev.nereid.distribution.testing.InstalledServer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,9 +22,8 @@ final class ParameterWarningsIT {
                         + "parameters { key: \"intra_op_thread_cuont\" value { string_value: \"1\" } }\n");
 
         try (InstalledServer server = InstalledServer.serve(directory)) {
-            assertThat(server.errSoFar())
-                    .contains("WARN add_sub - unknown parameter 'intra_op_thread_cuont' has no effect;"
-                            + " did you mean 'intra_op_thread_count'?");
+            server.awaitErr("WARN add_sub - unknown parameter 'intra_op_thread_cuont' has no effect;"
+                    + " did you mean 'intra_op_thread_count'?");
         }
     }
 }

@@ -72,14 +72,14 @@ final class PluginLogIT {
                             .statusCode())
                     .isEqualTo(200);
 
-            assertThat(server.errSoFar())
-                    .contains("INFO m - by the context")
-                    .contains("INFO system - by the system")
-                    .contains("INFO util - by the utility")
-                    .contains("INFO slf4j - by the facade")
-                    .contains("WARN slf4j - as a warning")
-                    .contains("INFO task - by a task");
-            assertThat(server.errSoFar()).doesNotContain("too fine");
+            String log = server.awaitErr(
+                    "INFO m - by the context",
+                    "INFO system - by the system",
+                    "INFO util - by the utility",
+                    "INFO slf4j - by the facade",
+                    "WARN slf4j - as a warning",
+                    "INFO task - by a task");
+            assertThat(log).doesNotContain("too fine");
         }
     }
 

@@ -67,7 +67,8 @@ class SequenceMetricsIT {
     @Test
     void statesAreCountedWhileTheirSequencesLive() throws Exception {
         Repository models = new Repository(directory);
-        new AccumulatorModel("FP32", "INT64", false).addTo(models, "sums", "direct { }", false);
+        new AccumulatorModel("FP32", "INT64", false)
+                .addTo(models, "sums", "max_sequence_idle_microseconds: 900000000 direct { }", false);
         try (InstalledServer server = InstalledServer.serve(models.directory())) {
             sum(server, 1, START);
             sum(server, 2, START);

@@ -12,6 +12,7 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -60,6 +61,20 @@ public final class InstalledServer implements AutoCloseable {
     /** Returns the server's standard error output. */
     public String errSoFar() {
         return errors.toString(StandardCharsets.UTF_8);
+    }
+
+    /**
+     * Waits until the standard error output, which another thread reads, contains texts. Fails with the output.
+     *
+     * @return the output so far
+     */
+    public String awaitErr(String... texts) {
+        try {
+            Eventually.holds("log", TIMEOUT_SECONDS, () -> Arrays.stream(texts).allMatch(errSoFar()::contains));
+        } catch (AssertionError e) {
+            throw new AssertionError("log without one of " + Arrays.toString(texts) + ":\n" + errSoFar(), e);
+        }
+        return errSoFar();
     }
 
     /** Starts a server on free ports and waits until it listens. */

@@ -87,12 +87,12 @@ final class HotPluginIT {
             Files.writeString(plugins.resolve("times.jar"), "half a jar");
             assertThat(load(server).statusCode()).isEqualTo(200);
             assertThat(infer(server, "m").body()).contains("[14.0]");
-            assertThat(server.errSoFar()).contains("broken plugin ignored", "times.jar: not a readable jar");
+            server.awaitErr("broken plugin ignored", "times.jar: not a readable jar");
             drop(3);
             assertThat(load(server).statusCode()).isEqualTo(200);
 
             assertThat(infer(server, "m").body()).contains("[21.0]");
-            assertThat(server.errSoFar()).contains("plugin replaced", "plugin=times");
+            server.awaitErr("plugin replaced", "plugin=times");
             Eventually.holds("old code collected", TIMEOUT_SECONDS, () -> loaders(server) == 1);
             end.set(true);
             assertThat(traffic.get()).isPositive();
