@@ -77,9 +77,7 @@ final class HostileConnectionIT {
     void closesAConnectionWithManyCallsAndNoWindow() throws Exception {
         try (TestFrontend frontend = start(LIMITS);
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
-            for (int call = 0; call < 100; call++) {
-                client.call(2 * call + 1, REQUEST);
-            }
+            client.calls(100, REQUEST);
 
             assertThat(client.readUntil(RawHttp2.GOAWAY).text()).contains("initial window");
             client.readToEnd();
@@ -127,9 +125,7 @@ final class HostileConnectionIT {
             for (int i = 0; i < 3; i++) {
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0);
                 clients.add(client);
-                for (int call = 0; call < 90; call++) {
-                    client.call(2 * call + 1, REQUEST);
-                }
+                client.calls(90, REQUEST);
             }
             clients.getFirst().readToEnd(); // the other connections have no more calls than their share
             assertServes(frontend);

@@ -1,5 +1,6 @@
 package dev.nereid.grpc;
 
+import java.io.BufferedOutputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.EOFException;
@@ -28,6 +29,7 @@ final class RawHttp2 implements AutoCloseable {
 
     private final Socket socket;
     private final DataInputStream input;
+    private final BufferedOutputStream output;
 
     /** A frame of the server. Its payload is text, since most headers of errors are not compressed. */
     record Frame(int type, int flags, int stream, String text) {}
@@ -36,6 +38,7 @@ final class RawHttp2 implements AutoCloseable {
         socket = new Socket(InetAddress.getLoopbackAddress(), port);
         socket.setSoTimeout(TIMEOUT_MILLIS);
         input = new DataInputStream(socket.getInputStream());
+        output = new BufferedOutputStream(socket.getOutputStream(), 1 << 16);
     }
 
     /** Connects and sends nothing more. */
@@ -46,7 +49,7 @@ final class RawHttp2 implements AutoCloseable {
     /** Connects with a window of so many bytes for each response. */
     static RawHttp2 connect(int port, int window) throws IOException {
         RawHttp2 client = new RawHttp2(port);
-        client.socket.getOutputStream().write(PREFACE.getBytes(StandardCharsets.US_ASCII));
+        client.output.write(PREFACE.getBytes(StandardCharsets.US_ASCII));
         client.frame(
                 SETTINGS,
                 0,
@@ -56,14 +59,24 @@ final class RawHttp2 implements AutoCloseable {
     }
 
     void frame(int type, int flags, int stream, byte... payload) throws IOException {
+        write(type, flags, stream, payload);
+        output.flush();
+    }
+
+    private void write(int type, int flags, int stream, byte[] payload) throws IOException {
         ByteBuffer frame = ByteBuffer.allocate(9 + payload.length);
         frame.put((byte) (payload.length >> 16)).putShort((short) payload.length);
         frame.put((byte) type).put((byte) flags).putInt(stream).put(payload);
-        socket.getOutputStream().write(frame.array());
+        output.write(frame.array());
     }
 
     /** Opens a call of ModelInfer. */
     void headers(int stream) throws IOException {
+        writeHeaders(stream);
+        output.flush();
+    }
+
+    private void writeHeaders(int stream) throws IOException {
         ByteArrayOutputStream block = new ByteArrayOutputStream();
         header(block, ":method", "POST");
         header(block, ":scheme", "http");
@@ -71,7 +84,7 @@ final class RawHttp2 implements AutoCloseable {
         header(block, ":authority", "test");
         header(block, "te", "trailers");
         header(block, "content-type", "application/grpc");
-        frame(HEADERS, END_HEADERS, stream, block.toByteArray());
+        write(HEADERS, END_HEADERS, stream, block.toByteArray());
     }
 
     /** Ends a call with headers. */
@@ -91,10 +104,23 @@ final class RawHttp2 implements AutoCloseable {
 
     /** Sends a whole request. */
     void call(int stream, byte... message) throws IOException {
-        headers(stream);
+        writeCall(stream, message);
+        output.flush();
+    }
+
+    /** Sends whole requests at once: the server may close the connection as soon as it has read some of them. */
+    void calls(int count, byte... message) throws IOException {
+        for (int call = 0; call < count; call++) {
+            writeCall(2 * call + 1, message);
+        }
+        output.flush();
+    }
+
+    private void writeCall(int stream, byte[] message) throws IOException {
+        writeHeaders(stream);
         ByteBuffer data = ByteBuffer.allocate(5 + message.length);
         data.put((byte) 0).putInt(message.length).put(message);
-        frame(DATA, END_STREAM, stream, data.array());
+        write(DATA, END_STREAM, stream, data.array());
     }
 
     /** Reads the next frame. */

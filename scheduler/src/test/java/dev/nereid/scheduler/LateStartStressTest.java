@@ -77,9 +77,10 @@ final class LateStartStressTest {
             assertThat(instances).flatExtracting(FakeInstance::violations).isEmpty();
             assertThat(scheduler.inFlight()).isZero();
         }
-        assertThat(Thread.getAllStackTraces().keySet())
-                .extracting(Thread::getName)
-                .noneMatch(name -> name.startsWith("instance/late/"));
+        Threads.await(
+                "ended",
+                () -> Thread.getAllStackTraces().keySet().stream()
+                        .noneMatch(thread -> thread.getName().startsWith("instance/late/")));
     }
 
     private static boolean isAnsweredOrRefused(RecordingObserver observer) {

@@ -165,6 +165,7 @@ final class SupervisionTest {
         try (ModelScheduler scheduler = start(List.of(), instance)) {
             RecordingObserver one = submit(scheduler, "one");
             Threads.await("an execution", () -> executions.size() == 1);
+            Threads.await("returned", () -> scheduler.executing().isEmpty());
             look(LIMIT.minusSeconds(1));
             assertThat(scheduler.problems()).isEmpty();
 
@@ -257,6 +258,7 @@ final class SupervisionTest {
         try (ModelScheduler scheduler = start(List.of(), first, second)) {
             RecordingObserver one = submit(scheduler, "one");
             Threads.await("an execution", () -> executions.size() == 1);
+            Threads.await("returned", () -> scheduler.executing().isEmpty());
             look(LIMIT.plusSeconds(1));
 
             assertThat(scheduler.problems()).isEqualTo("requests whose deferred executions take longer than 30 s: 1");

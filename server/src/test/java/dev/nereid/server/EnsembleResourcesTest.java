@@ -323,6 +323,7 @@ final class EnsembleResourcesTest {
                         + parameter("gate", gate.toString()));
         try (NereidServer server = NereidServer.start(fixture.options())) {
             Outcome blocking = Query.of(server, "b", 0, 0).send();
+            DemandFixture.await(() -> pending(server, "b") == 0); // taken by the instance
             List<Outcome> outcomes = List.of(
                     Query.of(server, "chain", 1, 2).send(),
                     Query.of(server, "chain", 3, 4).send(),

@@ -174,10 +174,11 @@ final class NereidServerTest {
     void stopsWaitingAtTheExitTimeout() throws Exception {
         TestPlugins.recording(plugins);
         Path gate = Files.createFile(directory.resolve("gate"));
-        models.recording("m", parameter("gate", gate.toString()));
+        models.recording("m", parameter("gate", gate.toString()) + parameter("record", "yes"));
         NereidServer server = NereidServer.start(
                 options().withLifecycle(lifecycle -> lifecycle.withExitTimeout(Duration.ofMillis(50))));
         RecordingObserver executing = RecordingObserver.to(server, "m", 1);
+        await(() -> happened("execute 1 on m_0_0"));
         RecordingObserver waiting = RecordingObserver.to(server, "m", 1);
 
         assertThatThrownBy(server::close)
@@ -229,8 +230,8 @@ final class NereidServerTest {
         await(() -> happened("load a/1 on [cpu]"));
 
         try (ExecutorService closer = Executors.newSingleThreadExecutor()) {
+            server.beginExit(); // no load begins from now on
             Future<?> closed = closer.submit(server::close);
-            await(() -> !server.isLive());
             Files.delete(gate);
             closed.get();
         }

@@ -42,6 +42,7 @@ final class SequenceInstanceTest {
         try (NereidServer server = NereidServer.start(options)) {
             send(server, 1, true, false).response(); // on the first instance
             send(server, 2, true, false).response(); // on the second one
+            await(() -> executing(server).isEmpty()); // an execution ends after its response was delivered
             Files.createFile(gate);
             RecordingObserver lost = send(server, 1, false, false);
             RecordingObserver behind = send(server, 1, false, false);

@@ -91,6 +91,7 @@ final class SupervisionTest {
             RecordingObserver observer = RecordingObserver.to(server, "m", 1);
             RecordingObserver other = RecordingObserver.to(server, "patient", 1);
             await(() -> !server.models().isReady(ModelRef.latest("m")));
+            await(() -> server.models().overdueExecutions().getFirst().total() == 1);
 
             ModelStatus status = server.models().index().getFirst();
             assertThat(status.state()).isEqualTo(ModelStatus.State.READY);

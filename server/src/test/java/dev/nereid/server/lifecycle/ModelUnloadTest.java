@@ -222,7 +222,9 @@ final class ModelUnloadTest {
                 assertThat(loader().complete(prepared, 1, lease).getName()).isEqualTo("a");
                 for (Thread thread : Thread.getAllStackTraces().keySet()) {
                     if (thread.getName().startsWith("executor/a/")) {
-                        assertThat(thread.join(Duration.ofSeconds(60))).as("ends").isTrue();
+                        assertThat(thread.join(Duration.ofSeconds(60)))
+                                .as("ends")
+                                .isTrue();
                     }
                 }
             }
