@@ -33,6 +33,9 @@ final class NewUserPathIT {
     private static final String VERSION = "0.1.0-SNAPSHOT";
     private static final List<String> JARS =
             List.of("api", "backend-spi", "backend-testkit", "scheduler", "server", "server-testkit");
+
+    /** What the BOM imports: the versions that the modules need at least. */
+    private static final List<String> FOREIGN = List.of("protobuf-bom", "grpc-bom");
     private static final String FIRST = "[2.0,5.0,-6.0]";
     private static final String SECOND = "[3.0,7.5,-9.0]";
     private static final int MAX_CONTRACT_LINES = 60;
@@ -230,7 +233,8 @@ final class NewUserPathIT {
         }
         assertThat(managed(group.resolve("nereid-bom")))
                 .containsExactlyInAnyOrderElementsOf(
-                        JARS.stream().map(module -> "nereid-" + module).toList());
+                        Stream.concat(JARS.stream().map(module -> "nereid-" + module), FOREIGN.stream())
+                                .toList());
         assertThat(Files.readString(pom(group.resolve("nereid-backend-parent"))))
                 .contains("<nereid.version>" + VERSION + "</nereid.version>");
         try (Stream<Path> origins = Files.find(group, 3, (file, attributes) -> file.endsWith("_remote.repositories"))) {
