@@ -36,6 +36,7 @@ final class NewUserPathIT {
 
     /** What the BOM imports: the versions that the modules need at least. */
     private static final List<String> FOREIGN = List.of("protobuf-bom", "grpc-bom");
+
     private static final String FIRST = "[2.0,5.0,-6.0]";
     private static final String SECOND = "[3.0,7.5,-9.0]";
     private static final int MAX_CONTRACT_LINES = 60;
