@@ -47,7 +47,7 @@ final class DescriptorsIT {
             assertThat(server.processorSeconds() - before)
                     .as("processor seconds")
                     .isLessThan(2);
-            Await.until("new clients are served", Duration.ofSeconds(20), () -> isServed(server));
+            Await.until("new clients are served", Duration.ofSeconds(3), () -> isServed(server));
         });
     }
 

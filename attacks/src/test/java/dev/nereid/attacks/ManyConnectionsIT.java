@@ -24,7 +24,7 @@ final class ManyConnectionsIT {
     private static final int OTHER_CLIENTS = 16;
 
     @RegisterExtension
-    static final Victim victim = Victim.with("--tls-handshake-timeout-secs=60", "--http-header-timeout-secs=120");
+    static final Victim victim = Victim.with();
 
     @Test
     void idleOnHttp() throws Exception {

@@ -113,7 +113,7 @@ final class TlsHandshakesIT {
         victim.attack(() -> {
             try (HostileConnections connections = HostileConnections.connect(address, CLIENTS)) {
                 connections.send(beginning);
-                Await.holds(Duration.ofSeconds(15), () -> connections.closedByServer() == CLIENTS);
+                Await.holds(Duration.ofSeconds(5), () -> connections.closedByServer() == CLIENTS);
                 assertThat(connections.closedByServer()).isEqualTo(CLIENTS);
             }
         });

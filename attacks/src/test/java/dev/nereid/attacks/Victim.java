@@ -104,7 +104,7 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         try (probe) {
             Await.until(
                     "two valid requests of each kind succeeded",
-                    Duration.ofSeconds(30),
+                    Duration.ofSeconds(5),
                     () -> probe.responses() >= 2 * ways.size());
             run(attack, wrong);
             Await.pause(AFTERWARDS);

@@ -150,11 +150,11 @@ final class DemandIT {
             Eventually.holds("waiting", 30, () -> waiting() == 2);
 
             http.abandon();
-            Eventually.holds("forgotten", 5, () -> waiting() == 1);
+            Eventually.holds("forgotten", 1, () -> waiting() == 1);
             other.shutdownNow();
-            Eventually.holds("forgotten", 5, () -> waiting() == 0);
+            Eventually.holds("forgotten", 1, () -> waiting() == 0);
 
-            Eventually.holds("freed", 5, () -> server.server().memory().bytesInUse() <= held);
+            Eventually.holds("freed", 1, () -> server.server().memory().bytesInUse() <= held);
             other.awaitTermination(10, TimeUnit.SECONDS);
             assertThat(call).failsWithin(Duration.ofSeconds(10));
             GatedPlugin.open(gate);
