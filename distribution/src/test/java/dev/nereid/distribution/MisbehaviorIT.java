@@ -249,7 +249,6 @@ final class MisbehaviorIT {
                 .collect(Collectors.joining("\n"));
     }
 
-    /** Waits for the log, which is written after the index shows the reason. */
     @ParameterizedTest
     @ValueSource(strings = {"wait_in_close", "wait_in_model_close"})
     void aCloseThatBlocksHoldsNoUnload(String model) throws Exception {
@@ -259,7 +258,8 @@ final class MisbehaviorIT {
         unload(model);
 
         assertStep(model, "close", "UNLOADING");
-        server.awaitErr("close takes longer than its limit", "model=" + model);
+        server.awaitErr( // written after the index shows the reason
+                "close takes longer than its limit", "model=" + model);
         assertThat(status("/v2/models/" + model + "/ready")).isEqualTo(404);
         assertThat(status("/v2/health/ready")).isEqualTo(400);
         assertOthersServe();

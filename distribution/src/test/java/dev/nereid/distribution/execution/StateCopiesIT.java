@@ -37,6 +37,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(120)
 class StateCopiesIT {
     private static final int SECONDS = 60;
+    private static final String IDLE = "max_sequence_idle_microseconds: 900000000 ";
     private static final int[] ORDER = {1, 2, 3, 4};
 
     @TempDir
@@ -54,13 +55,13 @@ class StateCopiesIT {
         accumulator.addTo(
                 models,
                 "direct",
-                "max_sequence_idle_microseconds: 900000000 direct { max_queue_delay_microseconds: 60000000 minimum_slot_utilization: 1.0 }",
+                IDLE + "direct { max_queue_delay_microseconds: 60000000 minimum_slot_utilization: 1.0 }",
                 4,
                 1);
         accumulator.addTo(
                 models,
                 "oldest",
-                "max_sequence_idle_microseconds: 900000000 oldest { max_candidate_sequences: 4 preferred_batch_size: [ 4 ]"
+                IDLE + "oldest { max_candidate_sequences: 4 preferred_batch_size: [ 4 ]"
                         + " max_queue_delay_microseconds: 60000000 }",
                 4,
                 1);
