@@ -1,38 +1,19 @@
 package dev.nereid.spi;
 
-import static java.util.Objects.requireNonNull;
-
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalInt;
 
 /**
  * A model's configuration, as its backend sees it. Immutable; created by the server, and by a {@link
  * ModelSettingsBuilder} in tests.
  *
- * <p>Values without a method are in {@link #json()}, the whole configuration. Its parameters are in
- * {@link ModelContext#parameters}.
+ * <p>Fields without a method are read by {@link #value}, {@link #values} and {@link #entries}. The parameters of the
+ * configuration are in {@link ModelContext#parameters}.
  *
  * @since 1.0
  */
 public final class ModelSettings {
-    /**
-     * An execution accelerator of the configuration.
-     *
-     * @param kind the kind of device it is for: {@link Device.Kind#CPU} or {@link Device.Kind#GPU}
-     * @param name its name, for instance {@code tensorrt}
-     * @param parameters its settings; immutable
-     */
-    public record Accelerator(Device.Kind kind, String name, Map<String, String> parameters) {
-        /** Checks and copies the components. */
-        public Accelerator {
-            requireNonNull(kind, "kind");
-            requireNonNull(name, "name");
-            parameters = Map.copyOf(parameters);
-        }
-    }
-
     private final String name;
     private final long version;
     private final int maxBatchSize;
@@ -42,9 +23,6 @@ public final class ModelSettings {
     private final List<BatchInput> batchInputs;
     private final List<BatchOutput> batchOutputs;
     private final String modelFilename;
-    private final OptionalInt graphLevel;
-    private final List<Accelerator> accelerators;
-    private final List<String> operatorLibraries;
     private final Optional<SequenceBatching> sequenceBatching;
     private final String json;
 
@@ -58,9 +36,6 @@ public final class ModelSettings {
         batchInputs = List.copyOf(builder.batchInputs);
         batchOutputs = List.copyOf(builder.batchOutputs);
         modelFilename = builder.modelFilename;
-        graphLevel = builder.graphLevel;
-        accelerators = List.copyOf(builder.accelerators);
-        operatorLibraries = List.copyOf(builder.operatorLibraries);
         sequenceBatching = builder.sequenceBatching;
         json = builder.json;
     }
@@ -188,33 +163,6 @@ public final class ModelSettings {
     }
 
     /**
-     * Returns how far the framework should optimize the model's graph ({@code optimization.graph.level}).
-     *
-     * @return the level, whose meaning is the backend's own, or empty if none is configured
-     */
-    public OptionalInt graphLevel() {
-        return graphLevel;
-    }
-
-    /**
-     * Returns the requested execution accelerators, in the order of the configuration.
-     *
-     * @return the accelerators; immutable
-     */
-    public List<Accelerator> accelerators() {
-        return accelerators;
-    }
-
-    /**
-     * Returns the libraries of custom operators ({@code model_operations.op_library_filename}).
-     *
-     * @return file names relative to the model's directory; immutable
-     */
-    public List<String> operatorLibraries() {
-        return operatorLibraries;
-    }
-
-    /**
      * Returns the sequence batching of the model.
      *
      * @return the sequence batching, with control inputs and states; empty for a model without it
@@ -225,9 +173,45 @@ public final class ModelSettings {
     }
 
     /**
+     * Reads a field of the configuration, such as {@code optimization.graph.level}.
+     *
+     * @param path the names of the fields as in {@code config.pbtxt}, separated by dots; an element of a list has its
+     *     number from 0, as in {@code instance_group.0.count}
+     * @return a text, number, truth value or name of a constant as it is, a message, map or list as JSON; empty if the
+     *     configuration does not have it. A field that is not written has its default value where its message is there
+     */
+    public Optional<String> value(String path) {
+        return ConfigurationJson.find(json, path).map(ConfigurationJson.Value::text);
+    }
+
+    /**
+     * Reads a list of the configuration, such as {@code model_operations.op_library_filename}.
+     *
+     * @param path as of {@link #value}; a list on the way without a number stands for each of its elements, as in
+     *     {@code instance_group.profile}
+     * @return the elements, each as of {@link #value}; a single value is a list of one. Empty if the configuration does not
+     *     have it; immutable
+     */
+    public List<String> values(String path) {
+        return ConfigurationJson.findAll(json, path);
+    }
+
+    /**
+     * Reads a map or message of the configuration, such as {@code cc_model_filenames}.
+     *
+     * @param path as of {@link #value}
+     * @return the values by key or name of the field, in the order of the configuration, each as of {@link #value}; empty
+     *     if the configuration does not have it; immutable
+     */
+    public Map<String, String> entries(String path) {
+        return ConfigurationJson.entries(json, path);
+    }
+
+    /**
      * Returns the whole configuration as the protocols print it.
      *
-     * @return a JSON object with the configuration's own field names; {@code {}} in tests without one
+     * @return a JSON object with the configuration's own field names, which {@link #value}, {@link #values} and {@link
+     *     #entries} read; {@code {}} in tests without one
      */
     public String json() {
         return json;

@@ -5,7 +5,6 @@ import static java.util.Objects.requireNonNull;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalInt;
 
 /**
  * Builds {@link ModelSettings}. Confined to one thread.
@@ -19,12 +18,9 @@ public final class ModelSettingsBuilder {
     final List<TensorSpec> outputs = new ArrayList<>();
     final List<BatchInput> batchInputs = new ArrayList<>();
     final List<BatchOutput> batchOutputs = new ArrayList<>();
-    final List<ModelSettings.Accelerator> accelerators = new ArrayList<>();
-    final List<String> operatorLibraries = new ArrayList<>();
     int maxBatchSize;
     boolean decoupled;
     String modelFilename = "";
-    OptionalInt graphLevel = OptionalInt.empty();
     String json = "{}";
     Optional<SequenceBatching> sequenceBatching = Optional.empty();
 
@@ -117,39 +113,6 @@ public final class ModelSettingsBuilder {
     }
 
     /**
-     * Sets {@link ModelSettings#graphLevel()}.
-     *
-     * @param level the level
-     * @return this builder
-     */
-    public ModelSettingsBuilder graphLevel(int level) {
-        graphLevel = OptionalInt.of(level);
-        return this;
-    }
-
-    /**
-     * Adds an execution accelerator.
-     *
-     * @param accelerator the accelerator
-     * @return this builder
-     */
-    public ModelSettingsBuilder accelerator(ModelSettings.Accelerator accelerator) {
-        accelerators.add(accelerator);
-        return this;
-    }
-
-    /**
-     * Adds a library of custom operators.
-     *
-     * @param filename a file name relative to the model's directory
-     * @return this builder
-     */
-    public ModelSettingsBuilder operatorLibrary(String filename) {
-        operatorLibraries.add(filename);
-        return this;
-    }
-
-    /**
      * Sets {@link ModelSettings#sequenceBatching()}.
      *
      * @param batching the sequence batching
@@ -162,9 +125,10 @@ public final class ModelSettingsBuilder {
     }
 
     /**
-     * Sets {@link ModelSettings#json()}.
+     * Sets {@link ModelSettings#json()}, of which fields without a method are read. The methods of this builder do not
+     * change it.
      *
-     * @param text a JSON object
+     * @param text a JSON object such as <code>{"optimization":{"graph":{"level":1}}}</code>
      * @return this builder
      */
     public ModelSettingsBuilder json(String text) {

@@ -10,6 +10,7 @@ import dev.nereid.spi.Parameters;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -24,6 +25,30 @@ final class OnnxAccelerators {
     private static final String CUDA = "cuda";
 
     private OnnxAccelerators() {}
+
+    /**
+     * An execution accelerator of the configuration.
+     *
+     * @param kind the kind of device it is for: {@link Device.Kind#CPU} or {@link Device.Kind#GPU}
+     * @param name its name, for instance {@code tensorrt}
+     * @param parameters its settings; immutable
+     */
+    private record Accelerator(Device.Kind kind, String name, Map<String, String> parameters) {}
+
+    private static List<Accelerator> configured(ModelSettings settings) {
+        List<Accelerator> accelerators = new ArrayList<>();
+        for (Device.Kind kind : List.of(Device.Kind.GPU, Device.Kind.CPU)) {
+            String path = "optimization.execution_accelerators." + kind.name().toLowerCase(Locale.ROOT)
+                    + "_execution_accelerator";
+            int count = settings.values(path).size();
+            for (int i = 0; i < count; i++) {
+                String one = path + "." + i;
+                accelerators.add(new Accelerator(
+                        kind, settings.value(one + ".name").orElse(""), settings.entries(one + ".parameters")));
+            }
+        }
+        return accelerators;
+    }
 
     /** Returns the number of instances that compute on processors. */
     static int cpuInstances(ModelContext context) {
@@ -46,7 +71,7 @@ final class OnnxAccelerators {
      * server ignores them for others.
      */
     static void check(ModelContext context) {
-        for (ModelSettings.Accelerator accelerator : context.settings().accelerators()) {
+        for (Accelerator accelerator : configured(context.settings())) {
             if (accelerator.kind() != Device.Kind.GPU) {
                 throw unknown(accelerator, "none, this ONNX Runtime has no accelerators for the CPU");
             }
@@ -88,7 +113,7 @@ final class OnnxAccelerators {
     private static List<OrtProvider> providers(ModelSettings settings, Parameters parameters) {
         List<OrtProvider> providers = new ArrayList<>();
         Map<String, String> cuda = new HashMap<>();
-        for (ModelSettings.Accelerator accelerator : settings.accelerators()) {
+        for (Accelerator accelerator : configured(settings)) {
             if (accelerator.kind() != Device.Kind.GPU) {
                 continue;
             }
@@ -112,7 +137,7 @@ final class OnnxAccelerators {
                 + " with options: " + new TreeMap<>(provider.options());
     }
 
-    private static BackendException unknown(ModelSettings.Accelerator accelerator, String expected) {
+    private static BackendException unknown(Accelerator accelerator, String expected) {
         return OnnxErrors.invalid("unknown Execution Accelerator '" + accelerator.name() + "' is requested; for "
                 + accelerator.kind() + " (expected: " + expected + ")");
     }

@@ -173,10 +173,10 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
 
     /** As on the reference server, any other level means all optimizations. */
     private static OrtSessionOptions.GraphLevel graphLevel(ModelSettings settings) {
-        return switch (settings.graphLevel().orElse(0)) {
-            case -1 -> OrtSessionOptions.GraphLevel.BASIC;
-            case 1 -> OrtSessionOptions.GraphLevel.EXTENDED;
-            case 2 -> OrtSessionOptions.GraphLevel.DISABLED;
+        return switch (settings.value("optimization.graph.level").orElse("0")) {
+            case "-1" -> OrtSessionOptions.GraphLevel.BASIC;
+            case "1" -> OrtSessionOptions.GraphLevel.EXTENDED;
+            case "2" -> OrtSessionOptions.GraphLevel.DISABLED;
             default -> OrtSessionOptions.GraphLevel.ALL;
         };
     }

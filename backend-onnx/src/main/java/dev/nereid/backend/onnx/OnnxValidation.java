@@ -112,7 +112,7 @@ final class OnnxValidation {
     }
 
     private boolean hasSequences() {
-        return settings.json().contains("\"sequence_batching\"");
+        return settings.value("sequence_batching").isPresent();
     }
 
     /**
@@ -121,11 +121,12 @@ final class OnnxValidation {
      */
     private void checkComplete() {
         List<String> configured = configuredInputs();
-        boolean hasSequences = hasSequences();
+        List<String> ofSequences = Stream.of("control_input.name", "state.input_name")
+                .flatMap(tensor -> settings.values("sequence_batching." + tensor).stream())
+                .toList();
         List<String> missing = session.requiredInputs().stream()
                 .map(OrtTensorInfo::name)
-                .filter(name -> !configured.contains(name))
-                .filter(name -> !hasSequences || !settings.json().contains('"' + name + '"'))
+                .filter(name -> !configured.contains(name) && !ofSequences.contains(name))
                 .toList();
         if (!missing.isEmpty()) {
             throw wrongCount(missing, List.of());

@@ -31,7 +31,7 @@ final class OperatorLibraries {
     /** Returns the copies of the libraries that a configuration names. */
     static List<Path> of(ModelContext context) {
         List<Path> libraries = new ArrayList<>();
-        for (String filename : context.settings().operatorLibraries()) {
+        for (String filename : context.settings().values("model_operations.op_library_filename")) {
             Path library = OnnxModelPath.operatorLibrary(context, filename);
             String name = String.valueOf(library.getFileName());
             Path directory = library.resolveSibling("");

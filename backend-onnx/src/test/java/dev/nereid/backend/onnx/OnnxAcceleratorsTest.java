@@ -1,5 +1,7 @@
 package dev.nereid.backend.onnx;
 
+import static dev.nereid.backend.onnx.TestConfig.accelerator;
+import static dev.nereid.backend.onnx.TestConfig.gpu;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
@@ -25,7 +27,7 @@ class OnnxAcceleratorsTest {
     @Test
     void addsNoProviderForTheCpu() {
         ModelSettings settings =
-                settings().accelerator(gpu("tensorrt", Map.of())).build();
+                settings().json(gpu(accelerator("tensorrt", Map.of()))).build();
 
         assertThat(OnnxAccelerators.on(Device.CPU, TestBackend.model(settings, 1), ALL))
                 .isEqualTo(OrtProviders.CPU);
@@ -43,8 +45,9 @@ class OnnxAcceleratorsTest {
     @Test
     void addsTensorRtBeforeCudaWhateverTheOrderInTheConfiguration() {
         ModelSettings settings = settings()
-                .accelerator(gpu("cuda", Map.of("gpu_mem_limit", "1000")))
-                .accelerator(gpu("tensorrt", Map.of("precision_mode", "FP16")))
+                .json(gpu(
+                        accelerator("cuda", Map.of("gpu_mem_limit", "1000")),
+                        accelerator("tensorrt", Map.of("precision_mode", "FP16"))))
                 .build();
 
         assertThat(OnnxAccelerators.on(GPU, TestBackend.model(settings, GPU), ALL)
@@ -138,7 +141,7 @@ class OnnxAcceleratorsTest {
     })
     void refusesAddresses(String name, String value) {
         assertRefused(
-                settings().accelerator(gpu("cuda", Map.of(name, value))),
+                settings().json(gpu(accelerator("cuda", Map.of(name, value)))),
                 "unable to load model 'm', parameter of execution accelerator 'cuda' " + name + ": '" + value
                         + "' (expected: none, since a configuration cannot know addresses of the process)");
     }
@@ -147,7 +150,7 @@ class OnnxAcceleratorsTest {
     @CsvSource({"cuda, enable_cuda_graph", "tensorrt, trt_cuda_graph_enable"})
     void refusesToCaptureRuns(String accelerator, String name) {
         assertRefused(
-                settings().accelerator(gpu(accelerator, Map.of(name, "true"))),
+                settings().json(gpu(accelerator(accelerator, Map.of(name, "true")))),
                 "unable to load model 'm', parameter of execution accelerator '" + accelerator + "' " + name
                         + ": 'true' (expected: false, since a captured run reads the addresses of its first inputs)");
     }
@@ -214,7 +217,7 @@ class OnnxAcceleratorsTest {
             })
     void refusesParametersOfTensorRtInTheWordsOfTheReference(String name, String value, String message) {
         assertRefused(
-                settings().accelerator(gpu("tensorrt", Map.of(name, value))),
+                settings().json(gpu(accelerator("tensorrt", Map.of(name, value)))),
                 message.replace(
                         "PREFIX", "unable to load model 'm', parameter of execution accelerator 'tensorrt' " + name));
     }
@@ -222,14 +225,14 @@ class OnnxAcceleratorsTest {
     @Test
     void refusesUnknownAccelerators() {
         assertRefused(
-                settings().accelerator(gpu("opencl", Map.of())),
+                settings().json(gpu(accelerator("opencl", Map.of()))),
                 "unknown Execution Accelerator 'opencl' is requested; for GPU (expected: tensorrt or cuda)");
     }
 
     @Test
     void saysWhatToDoWithoutTheProviderOfTensorRt() {
         ModelSettings settings =
-                settings().accelerator(gpu("tensorrt", Map.of())).build();
+                settings().json(gpu(accelerator("tensorrt", Map.of()))).build();
         List<String> withoutTensorRt = List.of("CUDAExecutionProvider", "CPUExecutionProvider");
 
         assertThatExceptionOfType(BackendException.class)
@@ -245,7 +248,7 @@ class OnnxAcceleratorsTest {
     @Test
     void saysWhatToDoWithoutAnyProviderForGpus() {
         ModelSettings settings =
-                settings().accelerator(gpu("tensorrt", Map.of())).build();
+                settings().json(gpu(accelerator("tensorrt", Map.of()))).build();
 
         assertThatExceptionOfType(BackendException.class)
                 .isThrownBy(() ->
@@ -266,11 +269,11 @@ class OnnxAcceleratorsTest {
     }
 
     private static Map<String, String> cuda(Map<String, String> ofModel, Map<String, String> ofAccelerator) {
-        return options(settings().accelerator(gpu("cuda", ofAccelerator)), ofModel, OrtProvider.Kind.CUDA);
+        return options(settings().json(gpu(accelerator("cuda", ofAccelerator))), ofModel, OrtProvider.Kind.CUDA);
     }
 
     private static Map<String, String> tensorRt(Map<String, String> parameters) {
-        return options(settings().accelerator(gpu("tensorrt", parameters)), Map.of(), OrtProvider.Kind.TENSORRT);
+        return options(settings().json(gpu(accelerator("tensorrt", parameters))), Map.of(), OrtProvider.Kind.TENSORRT);
     }
 
     private static Map<String, String> options(
@@ -298,10 +301,6 @@ class OnnxAcceleratorsTest {
         assertThatExceptionOfType(BackendException.class)
                 .isThrownBy(() -> OnnxAccelerators.on(GPU, context, ALL))
                 .withMessage(message);
-    }
-
-    private static ModelSettings.Accelerator gpu(String name, Map<String, String> parameters) {
-        return new ModelSettings.Accelerator(Device.Kind.GPU, name, parameters);
     }
 
     private static ModelSettingsBuilder settings() {

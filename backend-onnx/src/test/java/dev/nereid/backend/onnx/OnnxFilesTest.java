@@ -171,7 +171,7 @@ class OnnxFilesTest {
         writeWeights("weights.bin", 1, 2, 3, 4);
         write("model.onnx", OnnxBytes.inGraph(OnnxBytes.external("weights.bin")));
 
-        servesOnWhile(settings().operatorLibrary("operators.so"), () -> {
+        servesOnWhile(settings().json(TestConfig.operatorLibrary("operators.so")), () -> {
             overwrite(library, new byte[(int) Files.size(library)]);
             truncate(library, 0);
             truncate(directory.resolve("libother.so"), 0);

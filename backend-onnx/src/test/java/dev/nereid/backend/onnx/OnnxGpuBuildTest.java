@@ -111,7 +111,7 @@ class OnnxGpuBuildTest {
                 .output(fp32("difference"));
         return tensorRt.isEmpty()
                 ? settings.build()
-                : settings.accelerator(new ModelSettings.Accelerator(Device.Kind.GPU, "tensorrt", tensorRt))
+                : settings.json(TestConfig.gpu(TestConfig.accelerator("tensorrt", tensorRt)))
                         .build();
     }
 

@@ -1,5 +1,7 @@
 package dev.nereid.backend.onnx;
 
+import static dev.nereid.backend.onnx.TestConfig.accelerator;
+import static dev.nereid.backend.onnx.TestConfig.gpu;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.within;
@@ -70,21 +72,20 @@ class OnnxGpuTest {
     @ParameterizedTest
     @ValueSource(strings = {"mlp_256_random.onnx", "squeezenet1_1_random.onnx", "mnist.onnx", "ultraface_rfb320.onnx"})
     void computesWithCudaWhatTheCpuComputes(String file) throws Exception {
-        agrees(completed(TestModels.sharedModel(file)).accelerator(gpu("cuda", EXACT)));
+        agrees(completed(TestModels.sharedModel(file)).json(gpu(accelerator("cuda", EXACT))));
     }
 
     @Test
     void computesWithTensorRtWhatTheCpuComputes() throws Exception {
         assumeTrue(TestGpu.isThere("libnvinfer.so.10"), "libnvinfer.so.10 is absent: TensorRT 10");
         agrees(completed(TestModels.sharedModel("mnist.onnx"))
-                .accelerator(gpu("tensorrt", Map.of("precision_mode", "FP32")))
-                .accelerator(gpu("cuda", EXACT)));
+                .json(gpu(accelerator("tensorrt", Map.of("precision_mode", "FP32")), accelerator("cuda", EXACT))));
     }
 
     @Test
     void passesOnWhatOnnxRuntimeSaysAboutAnOptionThatItDoesNotKnow() {
         ModelSettings settings = completed(TestModels.model("add_sub.onnx"))
-                .accelerator(gpu("cuda", Map.of("no_such", "1")))
+                .json(gpu(accelerator("cuda", Map.of("no_such", "1"))))
                 .build();
 
         assertThatExceptionOfType(BackendException.class)
@@ -108,7 +109,7 @@ class OnnxGpuTest {
     @Test
     void runsSeveralInstancesOnOneGpuAtATime() throws Exception {
         ModelSettings settings = completed(TestModels.sharedModel("squeezenet1_1_random.onnx"))
-                .accelerator(gpu("cuda", EXACT))
+                .json(gpu(accelerator("cuda", EXACT)))
                 .build();
         try (Model model = backend.load(TestBackend.model(settings, Device.CPU, GPU, GPU));
                 ModelInstance onCpu = model.newInstance(new FakeInstanceContext("0"));
@@ -176,9 +177,5 @@ class OnnxGpuTest {
         completion.inputs().forEach(settings::input);
         completion.outputs().forEach(settings::output);
         return settings;
-    }
-
-    private static ModelSettings.Accelerator gpu(String name, Map<String, String> parameters) {
-        return new ModelSettings.Accelerator(Device.Kind.GPU, name, parameters);
     }
 }

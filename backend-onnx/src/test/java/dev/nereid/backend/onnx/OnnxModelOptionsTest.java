@@ -78,7 +78,7 @@ class OnnxModelOptionsTest {
     @Test
     void readsEveryOption() {
         OnnxModelOptions options = OnnxModelOptions.of(
-                TestBackend.model(settings().graphLevel(1).build(), 1)
+                TestBackend.model(settings().json(TestConfig.graphLevel(1)).build(), 1)
                         .withParameters(Map.of(
                                 "execution_mode",
                                 "1",
@@ -123,7 +123,10 @@ class OnnxModelOptionsTest {
     @ParameterizedTest
     @CsvSource({"-1, BASIC", "0, ALL", "1, EXTENDED", "2, DISABLED", "3, ALL", "-2, ALL"})
     void mapsGraphLevels(int level, OrtSessionOptions.GraphLevel expected) {
-        assertThat(of(settings().graphLevel(level)).session().execution().level())
+        assertThat(of(settings().json(TestConfig.graphLevel(level)))
+                        .session()
+                        .execution()
+                        .level())
                 .isEqualTo(expected);
     }
 
@@ -180,8 +183,7 @@ class OnnxModelOptionsTest {
     @CsvSource({"openvino", "anything"})
     void refusesAcceleratorsThatAreNotThere(String name) {
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() ->
-                        of(settings().accelerator(new ModelSettings.Accelerator(Device.Kind.CPU, name, Map.of()))))
+                .isThrownBy(() -> of(settings().json(TestConfig.cpu(TestConfig.accelerator(name, Map.of())))))
                 .withMessage("unknown Execution Accelerator '" + name + "' is requested; for CPU (expected: none, this"
                         + " ONNX Runtime has no accelerators for the CPU)");
     }
@@ -190,7 +192,7 @@ class OnnxModelOptionsTest {
     @CsvSource({"tensorrt", "cuda", "anything"})
     void looksAtAcceleratorsOfGpusOnlyForInstancesOnThem(String name) {
         ModelSettings settings = settings()
-                .accelerator(new ModelSettings.Accelerator(Device.Kind.GPU, name, Map.of()))
+                .json(TestConfig.gpu(TestConfig.accelerator(name, Map.of())))
                 .build();
         OnnxBackendOptions options = new OnnxBackendOptions(2, 0, 0, false, 4);
         FakeModelContext context = TestBackend.model(settings, 1);
@@ -204,7 +206,7 @@ class OnnxModelOptionsTest {
     @Test
     void refusesAcceleratorsThatNoGpuHas() {
         ModelSettings settings = settings()
-                .accelerator(new ModelSettings.Accelerator(Device.Kind.GPU, "anything", Map.of()))
+                .json(TestConfig.gpu(TestConfig.accelerator("anything", Map.of())))
                 .build();
 
         assertThatExceptionOfType(BackendException.class)
@@ -313,7 +315,8 @@ class OnnxModelOptionsTest {
     @Test
     void findsLibrariesOfOperatorsInTheDirectoryOfTheModel(@TempDir Path directory) throws Exception {
         Path library = Files.createFile(directory.resolve("operators.so"));
-        ModelSettings settings = settings().operatorLibrary("operators.so").build();
+        ModelSettings settings =
+                settings().json(TestConfig.operatorLibrary("operators.so")).build();
 
         OnnxModelOptions options = OnnxModelOptions.of(
                 new FakeModelContext(settings, directory), new OnnxBackendOptions(2, 0, 0, false, 4));
@@ -334,11 +337,18 @@ class OnnxModelOptionsTest {
 
         assertRefused(
                 new FakeModelContext(
-                        settings().operatorLibrary("../operators.so").build(), modelDirectory),
+                        settings()
+                                .json(TestConfig.operatorLibrary("../operators.so"))
+                                .build(),
+                        modelDirectory),
                 ErrorCode.INVALID_ARGUMENT,
                 "op_library_filename: '../operators.so' (expected: a path within the model's directory)");
         assertRefused(
-                new FakeModelContext(settings().operatorLibrary("operators.so").build(), modelDirectory),
+                new FakeModelContext(
+                        settings()
+                                .json(TestConfig.operatorLibrary("operators.so"))
+                                .build(),
+                        modelDirectory),
                 ErrorCode.NOT_FOUND,
                 "op_library_filename: 'operators.so' (expected: a file in the model's directory)");
     }

@@ -82,7 +82,7 @@ final class ModelLoader {
     /** Opens a session, with an executor for any graph where the simple one refuses this one. */
     Opened open(TfLibrary library, GraphOperators operators, SessionConfig config) {
         try {
-            for (String custom : context.settings().operatorLibraries()) {
+            for (String custom : context.settings().values("model_operations.op_library_filename")) {
                 OperatorLibraries.load(library, context, custom);
             }
             return openOrFallBack(library, operators, config);

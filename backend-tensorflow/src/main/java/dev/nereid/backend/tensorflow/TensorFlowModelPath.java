@@ -5,8 +5,6 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelContext;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /** Resolves the files that a configuration names, within the model's own directories. Stateless. */
 final class TensorFlowModelPath {
@@ -14,9 +12,8 @@ final class TensorFlowModelPath {
     private static final String GRAPH_DEF_SUFFIX = ".graphdef";
     private static final String SAVED_MODEL = "model" + SAVED_MODEL_SUFFIX;
     private static final String GRAPH_DEF = "model" + GRAPH_DEF_SUFFIX;
-
-    private static final Pattern PLATFORM =
-            Pattern.compile("\"platform\"\\s*:\\s*\"tensorflow_(graphdef|savedmodel)\"");
+    private static final String SAVED_MODEL_PLATFORM = "tensorflow_savedmodel";
+    private static final String GRAPH_DEF_PLATFORM = "tensorflow_graphdef";
 
     private TensorFlowModelPath() {}
 
@@ -50,9 +47,9 @@ final class TensorFlowModelPath {
 
     /** Returns whether the model is a graph without a signature, by its platform and files. */
     static boolean isGraphDef(ModelContext context) {
-        Matcher platform = PLATFORM.matcher(context.settings().json());
-        if (platform.find()) {
-            return platform.group(1).equals("graphdef");
+        String platform = context.settings().value("platform").orElse("");
+        if (platform.equals(GRAPH_DEF_PLATFORM) || platform.equals(SAVED_MODEL_PLATFORM)) {
+            return platform.equals(GRAPH_DEF_PLATFORM);
         }
         String filename = context.settings().modelFilename();
         if (filename.isEmpty()) {

@@ -44,6 +44,10 @@ class OperatorLibraryTest {
                 .write(directory.resolve("model.graphdef"));
     }
 
+    private static ModelSettingsBuilder settings(String library) {
+        return settings().json("{\"model_operations\":{\"op_library_filename\":[\"" + library + "\"]}}");
+    }
+
     private static ModelSettingsBuilder settings() {
         return ModelSettings.builder("m", 1)
                 .input(TensorSpec.of("x", DataType.FP32, Shape.of(4)))
@@ -53,10 +57,10 @@ class OperatorLibraryTest {
     @Test
     void namesALibraryThatIsMissingOrElsewhere() {
         try (TestBackend test = new TestBackend(directory)) {
-            assertThatThrownBy(() -> test.load(settings().operatorLibrary("none.so")))
+            assertThatThrownBy(() -> test.load(settings("none.so")))
                     .hasMessage("unable to load model 'm', op_library_filename: 'none.so' (expected: a file in the"
                             + " model's directory)");
-            assertThatThrownBy(() -> test.load(settings().operatorLibrary("../none.so")))
+            assertThatThrownBy(() -> test.load(settings("../none.so")))
                     .hasMessageStartingWith("unable to load model 'm', op_library_filename: '../none.so' (expected: a"
                             + " path within");
         }
@@ -66,7 +70,7 @@ class OperatorLibraryTest {
     void namesAFileThatIsNoLibrary() throws IOException {
         Files.writeString(directory.resolve(LIBRARY), "no library");
         try (TestBackend test = new TestBackend(directory)) {
-            assertThatThrownBy(() -> test.load(settings().operatorLibrary(LIBRARY)))
+            assertThatThrownBy(() -> test.load(settings(LIBRARY)))
                     .hasMessageStartingWith("unable to load model 'm', TensorFlow error ")
                     .message()
                     .contains("m/1/" + LIBRARY)
@@ -86,7 +90,7 @@ class OperatorLibraryTest {
             compile();
 
             Map<String, dev.nereid.spi.Tensor> outputs = test.run(
-                    test.instance(settings().operatorLibrary(LIBRARY)),
+                    test.instance(settings(LIBRARY)),
                     settings().build(),
                     1,
                     Map.of("x", test.floats(Shape.of(4), 1, 2, 3, 4)));
@@ -102,7 +106,7 @@ class OperatorLibraryTest {
         compile();
         Path library = directory.resolve(LIBRARY);
         try (TestBackend test = new TestBackend(directory)) {
-            ModelInstance instance = test.instance(settings().operatorLibrary(LIBRARY));
+            ModelInstance instance = test.instance(settings(LIBRARY));
             assertTriples(test, instance);
             ServedFilesTest.assertNothingMapped(directory);
 
@@ -113,18 +117,18 @@ class OperatorLibraryTest {
 
             assertTriples(test, instance);
             Files.write(library, content);
-            assertTriples(test, test.instance(settings().operatorLibrary(LIBRARY)));
+            assertTriples(test, test.instance(settings(LIBRARY)));
             Files.copy(library, directory.resolve("same.so"));
-            assertTriples(test, test.instance(settings().operatorLibrary("same.so")));
+            assertTriples(test, test.instance(settings("same.so")));
             assertThat(test.log()).noneMatch(line -> line.startsWith("WARNING"));
             Files.write(library, "other".getBytes(StandardCharsets.UTF_8));
-            assertTriples(test, test.instance(settings().operatorLibrary(LIBRARY)));
+            assertTriples(test, test.instance(settings(LIBRARY)));
             assertThat(test.log())
                     .contains("WARNING op_library_filename 'triple.so' was changed after it was loaded: its former"
                             + " operations stay until the server is restarted");
         }
         try (TestBackend later = new TestBackend(directory)) {
-            assertTriples(later, later.instance(settings().operatorLibrary("same.so")));
+            assertTriples(later, later.instance(settings("same.so")));
         }
     }
 

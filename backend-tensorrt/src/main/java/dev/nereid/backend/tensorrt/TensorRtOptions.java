@@ -3,12 +3,14 @@ package dev.nereid.backend.tensorrt;
 import dev.nereid.backend.tensorrt.runtime.ProfileRange;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Parameters;
 import dev.nereid.spi.Shape;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * What a configuration says to this backend alone. Immutable.
@@ -54,24 +56,21 @@ record TensorRtOptions(
 
     /** Reads a configuration. */
     static TensorRtOptions of(ModelContext context) {
-        Map<String, Object> config = ConfigJson.parse(context.settings().json());
-        Map<String, Object> optimization = ConfigJson.object(config, "optimization");
-        Map<String, String> filenames = new HashMap<>();
-        ConfigJson.object(config, "cc_model_filenames").forEach((key, value) -> filenames.put(key, value.toString()));
+        ModelSettings settings = context.settings();
         Parameters parameters = context.parameters();
         return new TensorRtOptions(
-                isTrue(ConfigJson.text(ConfigJson.object(optimization, "cuda"), "graphs", "false")),
-                priority(ConfigJson.text(optimization, "priority", "PRIORITY_DEFAULT")),
-                isTrue(ConfigJson.text(optimization, "eager_batching", "false")),
-                filenames,
+                isTrue(settings.value("optimization.cuda.graphs")),
+                priority(settings.value("optimization.priority").orElse("PRIORITY_DEFAULT")),
+                isTrue(settings.value("optimization.eager_batching")),
+                settings.entries("cc_model_filenames"),
                 onnx(parameters.text(ONNX).orElse("")),
                 parameters.text(PRECISION).orElse("FP32"),
                 parameters.byteSize(WORKSPACE).orElse(0),
                 shapes(parameters));
     }
 
-    private static boolean isTrue(String text) {
-        return text.equals("true");
+    private static boolean isTrue(Optional<String> value) {
+        return value.equals(Optional.of("true"));
     }
 
     private static Priority priority(String text) {

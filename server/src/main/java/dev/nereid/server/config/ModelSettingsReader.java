@@ -6,15 +6,12 @@ import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;
-import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.TensorSpec;
 import inference.ModelConfig;
 import inference.ModelDynamicBatching;
-import inference.ModelOptimizationPolicy.ExecutionAccelerators;
-import inference.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator;
 import inference.ModelQueuePolicy;
 import java.time.Duration;
 import java.util.HashMap;
@@ -50,13 +47,6 @@ public final class ModelSettingsReader {
             long idleMicros = config.getSequenceBatching().getMaxSequenceIdleMicroseconds();
             settings.sequenceBatching(SequenceTensors.of(config, Duration.ofNanos(nanos(idleMicros))));
         }
-        if (config.getOptimization().hasGraph()) {
-            settings.graphLevel(config.getOptimization().getGraph().getLevel());
-        }
-        ExecutionAccelerators accelerators = config.getOptimization().getExecutionAccelerators();
-        accelerators.getGpuExecutionAcceleratorList().forEach(one -> add(settings, Device.Kind.GPU, one));
-        accelerators.getCpuExecutionAcceleratorList().forEach(one -> add(settings, Device.Kind.CPU, one));
-        config.getModelOperations().getOpLibraryFilenameList().forEach(settings::operatorLibrary);
         return settings.build();
     }
 
@@ -70,11 +60,6 @@ public final class ModelSettingsReader {
         Map<String, String> parameters = new HashMap<>();
         config.getParametersMap().forEach((key, value) -> parameters.put(key, value.getStringValue()));
         return ModelParameters.of(parameters);
-    }
-
-    private static void add(ModelSettingsBuilder settings, Device.Kind kind, Accelerator accelerator) {
-        settings.accelerator(
-                new ModelSettings.Accelerator(kind, accelerator.getName(), accelerator.getParametersMap()));
     }
 
     /**

@@ -12,7 +12,6 @@ import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.BatchOutput;
 import dev.nereid.spi.ControlInput;
 import dev.nereid.spi.DataType;
-import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.Shape;
@@ -62,12 +61,14 @@ class ModelSettingsReaderTest {
         assertThat(settings.outputs())
                 .containsExactly(TensorSpec.of("y", DataType.FP16, Shape.of(1)).withReshape(Shape.SCALAR));
         assertThat(ModelSettingsReader.parameters(CONFIG).asMap()).containsExactly(Map.entry("k", "v"));
-        assertThat(settings.graphLevel()).hasValue(0);
-        assertThat(settings.accelerators())
-                .containsExactly(
-                        new ModelSettings.Accelerator(Device.Kind.GPU, "tensorrt", Map.of("a", "b")),
-                        new ModelSettings.Accelerator(Device.Kind.CPU, "openvino", Map.of()));
-        assertThat(settings.operatorLibraries()).containsExactly("one.so", "two.so");
+        assertThat(settings.value("optimization.graph.level")).hasValue("0");
+        assertThat(settings.values("optimization.execution_accelerators.gpu_execution_accelerator.name"))
+                .containsExactly("tensorrt");
+        assertThat(settings.entries("optimization.execution_accelerators.gpu_execution_accelerator.0.parameters"))
+                .containsExactly(Map.entry("a", "b"));
+        assertThat(settings.value("optimization.execution_accelerators.cpu_execution_accelerator.0.name"))
+                .hasValue("openvino");
+        assertThat(settings.values("model_operations.op_library_filename")).containsExactly("one.so", "two.so");
         assertThat(settings.json()).isEqualTo(ModelConfigJson.write(CONFIG));
     }
 
@@ -193,7 +194,7 @@ class ModelSettingsReaderTest {
 
     @Test
     void leavesTheGraphLevelOpenWhereNoneIsGiven() {
-        assertThat(ModelSettingsReader.settings(Configs.config("name: 'm'"), 1).graphLevel())
+        assertThat(ModelSettingsReader.settings(Configs.config("name: 'm'"), 1).value("optimization.graph.level"))
                 .isEmpty();
     }
 
