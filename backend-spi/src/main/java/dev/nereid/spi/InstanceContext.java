@@ -1,7 +1,5 @@
 package dev.nereid.spi;
 
-import java.util.List;
-
 /**
  * Name, device and host policy of an instance. Immutable. <em>Implemented by the server.</em>
  *
@@ -23,13 +21,6 @@ public interface InstanceContext {
     Device device();
 
     /**
-     * Returns the optimization profiles that the configuration lists for the instance's group.
-     *
-     * @return the profiles; empty for most models
-     */
-    List<String> profiles();
-
-    /**
      * Returns the name of the host policy that the instance's threads follow. The server keeps its own threads on the
      * processors of the policy, and so those that the backend starts while the instance is made or executed.
      *
@@ -38,16 +29,6 @@ public interface InstanceContext {
      */
     default String hostPolicy() {
         return "";
-    }
-
-    /**
-     * Returns the further devices of the instance ({@code secondary_devices}).
-     *
-     * @return the devices; empty for most models
-     */
-    @Incubating
-    default List<Device> secondaryDevices() {
-        return List.of();
     }
 
     /**

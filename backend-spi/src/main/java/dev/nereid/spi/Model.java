@@ -1,7 +1,6 @@
 package dev.nereid.spi;
 
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -38,20 +37,6 @@ public interface Model extends AutoCloseable {
      */
     default Optional<BatchingStrategy> batching() {
         return Optional.empty();
-    }
-
-    /**
-     * Returns the inputs that clients send with padding. They have {@link TensorSpec.Trait#NON_LINEAR_FORMAT}, in a
-     * format that joins the elements of one dimension to vectors, of which the last may not be full. Called once, after
-     * the load.
-     *
-     * @return by the name of such an input, its dimensions with the padding and without the batch dimension: as many as
-     *     {@link TensorSpec#backendDims()} has, {@link Shape#VARIABLE} for those without padding. The input has these
-     *     dimensions, and as many bytes, where the backend sees it. Empty by default
-     */
-    @Incubating
-    default Map<String, Shape> paddedInputs() {
-        return Map.of();
     }
 
     /**

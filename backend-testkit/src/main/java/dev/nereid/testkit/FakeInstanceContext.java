@@ -8,15 +8,15 @@ import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
+import dev.nereid.spi.DeviceInstanceContext;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryPlace;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * An {@link InstanceContext} for tests of backends. Immutable.
+ * An {@link DeviceInstanceContext} for tests of backends. Immutable.
  *
  * @param name the name of the instance
  * @param device the device of the instance
@@ -25,7 +25,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *     frees nothing that the instance leaves
  */
 public record FakeInstanceContext(String name, Device device, List<String> profiles, TensorMemory memory)
-        implements InstanceContext {
+        implements DeviceInstanceContext {
     /** Copies the components. */
     public FakeInstanceContext {
         profiles = List.copyOf(profiles);

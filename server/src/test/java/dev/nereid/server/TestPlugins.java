@@ -671,7 +671,7 @@ final class TestPlugins {
                 public String name() { return "tensorrt"; }
 
                 public Backend create(BackendContext context) {
-                    return model -> new Model() {
+                    return model -> new PaddedModel() {
                         public Map<String, Shape> paddedInputs() { return Map.of("INPUT0", Shape.of(4, 1, 1)); }
 
                         public ModelInstance newInstance(InstanceContext instance) { return Padded::execute; }

@@ -82,7 +82,7 @@ final class TensorFormats {
         return !tensor.format().padded(tensor.shape()).equals(tensor.shape());
     }
 
-    /** Returns the dimensions of the inputs that clients pad, as of {@link dev.nereid.spi.Model#paddedInputs()}. */
+    /** Returns the dimensions of the inputs that clients pad, as of {@link dev.nereid.spi.PaddedModel#paddedInputs()}. */
     static Map<String, Shape> paddedInputs(List<EngineTensor> tensors, ModelSettings settings) {
         Map<String, Shape> padded = new HashMap<>();
         for (EngineTensor tensor : tensors) {

@@ -3,19 +3,21 @@ package dev.nereid.backend.tensorrt;
 import dev.nereid.backend.tensorrt.runtime.Engine;
 import dev.nereid.cuda.GpuContext;
 import dev.nereid.spi.Device;
+import dev.nereid.spi.DeviceInstanceContext;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.PaddedModel;
 import dev.nereid.spi.Shape;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
 /** A model with an engine on each GPU that has an instance. Called as {@link Model} says. */
-final class TensorRtModel implements Model {
+final class TensorRtModel implements PaddedModel {
     /** Executions in flight of an instance: one runs while another is prepared. */
     static final int SETS = 2;
 
@@ -48,7 +50,8 @@ final class TensorRtModel implements Model {
             throw TensorRtBackend.noGpu(context.name(), context.device());
         }
         Engine engine = loaded.engine();
-        List<Integer> profiles = ProfileChoice.read(context.profiles(), engine.profiles());
+        List<String> configured = context instanceof DeviceInstanceContext device ? device.profiles() : List.of();
+        List<Integer> profiles = ProfileChoice.read(configured, engine.profiles());
         Bindings bindings = Bindings.of(engine.tensors(), settings);
         InstanceResources resources = InstanceResources.open(
                 loaded.gpu(), engine, bindings, profiles, options.priority(), options.eager() ? EAGER_SETS : SETS);

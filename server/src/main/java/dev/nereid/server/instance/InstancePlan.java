@@ -4,7 +4,7 @@ import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.rate.RateResource;
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.spi.Device;
-import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.DeviceInstanceContext;
 import inference.ModelConfig;
 import inference.ModelInstanceGroup;
 import inference.ModelRateLimiter;
@@ -21,7 +21,7 @@ import java.util.List;
  * @param group its group as configured
  */
 public record InstancePlan(String name, Device device, List<String> profiles, boolean passive, ModelInstanceGroup group)
-        implements InstanceContext {
+        implements DeviceInstanceContext {
     public InstancePlan {
         profiles = List.copyOf(profiles);
     }

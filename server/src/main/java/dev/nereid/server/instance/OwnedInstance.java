@@ -6,8 +6,8 @@ import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.Device;
+import dev.nereid.spi.DeviceInstanceContext;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
@@ -116,7 +116,7 @@ public final class OwnedInstance implements ModelInstance {
      * @param plan what was planned of it
      * @param scratch its memory
      */
-    private record Context(InstancePlan plan, InstanceMemory scratch) implements InstanceContext {
+    private record Context(InstancePlan plan, InstanceMemory scratch) implements DeviceInstanceContext {
         @Override
         public String name() {
             return plan.name();

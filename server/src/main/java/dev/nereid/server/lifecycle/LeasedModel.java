@@ -11,6 +11,7 @@ import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.PaddedModel;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
 import dev.nereid.spi.Shape;
@@ -35,7 +36,7 @@ record LeasedModel(
         VersionFiles files,
         ModelExecutor executor,
         Function<String, ModelLoadWatch.Step> closing)
-        implements Model {
+        implements PaddedModel {
     @Override
     public ModelInstance newInstance(InstanceContext context) {
         String name = context.name();
@@ -54,7 +55,7 @@ record LeasedModel(
 
     @Override
     public Map<String, Shape> paddedInputs() {
-        return model.paddedInputs();
+        return model instanceof PaddedModel padded ? padded.paddedInputs() : Map.of();
     }
 
     @Override

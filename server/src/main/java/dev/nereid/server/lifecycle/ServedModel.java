@@ -91,7 +91,7 @@ public final class ServedModel implements AutoCloseable {
         this.classifier = classifier;
         this.load = load;
         description = ModelSettingsReader.description(config, List.of(settings.version()));
-        checks = RequestChecks.forModel(settings, model.paddedInputs());
+        checks = RequestChecks.forModel(settings, model);
     }
 
     /**

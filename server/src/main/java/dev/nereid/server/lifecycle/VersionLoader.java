@@ -241,7 +241,7 @@ public final class VersionLoader {
                         .orElse(List.of());
         return WarmupSamples.read(
                 config,
-                RequestChecks.forModel(settings, model.paddedInputs()),
+                RequestChecks.forModel(settings, model),
                 settings,
                 first,
                 prepared.directory().path(),

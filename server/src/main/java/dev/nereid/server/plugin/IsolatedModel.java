@@ -9,13 +9,17 @@ import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.PaddedModel;
 import dev.nereid.spi.Shape;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Forwards to a plugin's model through the plugin boundary. As safe for concurrent use as the model. */
-final class IsolatedModel implements Model {
+/**
+ * Forwards to a plugin's model through the plugin boundary. As safe for concurrent use as the model. It has no padded inputs
+ * if the model is not a {@link PaddedModel}.
+ */
+final class IsolatedModel implements PaddedModel {
     private final Model model;
     private final PluginBoundary boundary;
     private final Optional<BackendTraits.Execution> execution;
@@ -29,7 +33,9 @@ final class IsolatedModel implements Model {
         this.model = model;
         this.boundary = boundary;
         execution = boundary.invoke("Model.execution", model::execution);
-        paddedInputs = boundary.invoke("Model.paddedInputs", () -> Map.copyOf(model.paddedInputs()));
+        paddedInputs = model instanceof PaddedModel padded
+                ? boundary.invoke("PaddedModel.paddedInputs", () -> Map.copyOf(padded.paddedInputs()))
+                : Map.of();
     }
 
     @Override

@@ -15,6 +15,7 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.PaddedModel;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
@@ -93,12 +94,24 @@ public final class RequestChecks {
      * Prepares the checks of a model version with padded inputs.
      *
      * @param settings its completed, checked configuration
-     * @param padded as of {@link Model#paddedInputs()}
+     * @param padded as of {@link PaddedModel#paddedInputs()}
      * @return the checks
      * @throws InferenceException if the dimensions of a padded input are not as many as those of the input
      */
     public static RequestChecks forModel(ModelSettings settings, Map<String, Shape> padded) {
         return new RequestChecks(settings, padded);
+    }
+
+    /**
+     * Prepares the checks of a loaded model version.
+     *
+     * @param settings its completed, checked configuration
+     * @param model the model, which may be a {@link PaddedModel}
+     * @return the checks
+     * @throws InferenceException if the dimensions of a padded input are not as many as those of the input
+     */
+    public static RequestChecks forModel(ModelSettings settings, Model model) {
+        return forModel(settings, model instanceof PaddedModel padded ? padded.paddedInputs() : Map.of());
     }
 
     /**

@@ -4,12 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.Device;
+import dev.nereid.spi.DeviceInstanceContext;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryPlace;
@@ -254,7 +256,9 @@ final class OwnedInstanceTest {
         assertThat(events).containsExactly("execute", "isReady", "close");
         assertThat(context.name()).isEqualTo("m_0");
         assertThat(context.device()).isEqualTo(Device.CPU);
-        assertThat(context.profiles()).containsExactly("p");
+        assertThat(context)
+                .asInstanceOf(type(DeviceInstanceContext.class))
+                .satisfies(device -> assertThat(device.profiles()).containsExactly("p"));
         assertThat(context.hostPolicy()).isEqualTo(plan.hostPolicy());
     }
 

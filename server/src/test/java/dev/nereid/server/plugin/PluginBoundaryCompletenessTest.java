@@ -16,6 +16,7 @@ import dev.nereid.spi.Batch;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.DeviceInstanceContext;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Fence;
 import dev.nereid.spi.FormingBatch;
@@ -32,6 +33,7 @@ import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
+import dev.nereid.spi.PaddedModel;
 import dev.nereid.spi.Parameters;
 import dev.nereid.spi.RequestView;
 import dev.nereid.spi.ResponseSender;
@@ -104,6 +106,7 @@ final class PluginBoundaryCompletenessTest {
             BackendProvider.class,
             Backend.class,
             Model.class,
+            PaddedModel.class,
             ModelInstance.class,
             BatchingStrategy.class,
             FormingBatch.class,
@@ -127,6 +130,7 @@ final class PluginBoundaryCompletenessTest {
             Batch.class,
             CancelHook.class,
             DeferredExecution.class,
+            DeviceInstanceContext.class,
             InferenceRequest.class,
             InferenceResponse.class,
             InstanceContext.class,
@@ -426,15 +430,16 @@ final class PluginBoundaryCompletenessTest {
     /** Calls all methods of a wrapper and of the objects that they return. */
     private void reach(Object wrapper, Set<Class<?>> reached) throws Exception {
         assertThat(Proxy.isProxyClass(wrapper.getClass())).as("%s", wrapper).isFalse();
-        Class<?> type = IMPLEMENTED_BY_PLUGINS.stream()
+        List<Class<?>> types = IMPLEMENTED_BY_PLUGINS.stream()
                 .filter(candidate -> candidate.isInstance(wrapper))
-                .findFirst()
-                .orElseThrow();
-        if (!reached.add(type)) {
+                .toList();
+        assertThat(types).isNotEmpty();
+        if (!reached.addAll(types)) {
             return;
         }
         List<Object> handedOut = new ArrayList<>();
-        for (Method method : methods(type)) {
+        for (Method method :
+                types.stream().flatMap(type -> methods(type).stream()).toList()) {
             Object result = invoke(wrapper, method);
             if (result instanceof Optional<?> optional) {
                 optional.ifPresent(handedOut::add);

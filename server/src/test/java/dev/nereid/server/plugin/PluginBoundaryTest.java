@@ -169,11 +169,6 @@ final class PluginBoundaryTest {
             public Device device() {
                 return Device.CPU;
             }
-
-            @Override
-            public List<String> profiles() {
-                return List.of();
-            }
         };
     }
 
