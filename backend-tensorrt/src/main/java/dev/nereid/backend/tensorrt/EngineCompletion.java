@@ -1,5 +1,6 @@
 package dev.nereid.backend.tensorrt;
 
+import dev.nereid.backend.tensorrt.runtime.Engine;
 import dev.nereid.backend.tensorrt.runtime.EngineTensor;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelSettings;
@@ -21,9 +22,10 @@ final class EngineCompletion {
 
     /**
      * Completes a configuration. The engine batches if the first dimension of each of its tensors is variable, up to the
-     * largest shape of its profiles.
+     * largest batch that one of the configured profiles allows for all inputs.
      */
-    static ModelCompletion of(ModelSettings settings, List<EngineTensor> tensors) {
+    static ModelCompletion of(ModelSettings settings, Engine engine) {
+        List<EngineTensor> tensors = engine.tensors();
         boolean canBatch = tensors.stream().allMatch(EngineCompletion::hasBatchDimension);
         if (!canBatch && settings.batches()) {
             throw TensorRtErrors.invalid("autofill failed for model '" + settings.name()
@@ -32,7 +34,7 @@ final class EngineCompletion {
         boolean withTensors =
                 settings.inputs().isEmpty() && settings.batchInputs().isEmpty();
         // Configured tensors say whether there is a batch dimension; without any, the engine does.
-        int limit = canBatch ? largestBatch(tensors) : 0;
+        int limit = canBatch ? largestBatch(settings, engine) : 0;
         int proposed = withTensors || lackBatchDimension(settings, tensors) ? limit : 0;
         int maxBatchSize = settings.batches() ? settings.maxBatchSize() : proposed;
         ModelCompletion completion =
@@ -59,18 +61,18 @@ final class EngineCompletion {
                 || (tensor.shape().rank() > 0 && tensor.shape().dim(0) == Shape.VARIABLE);
     }
 
-    private static int largestBatch(List<EngineTensor> tensors) {
-        long largest = Integer.MAX_VALUE;
-        for (EngineTensor tensor : tensors) {
-            if (tensor.isInput() && !tensor.isShapeTensor()) {
-                long most = tensor.ranges().stream()
-                        .mapToLong(range -> range.max().dim(0))
-                        .max()
-                        .orElse(0);
-                largest = Math.min(largest, most);
-            }
-        }
-        return (int) largest;
+    private static int largestBatch(ModelSettings settings, Engine engine) {
+        return ProfileChoice.read(settings.values("instance_group.profile"), engine.profiles()).stream()
+                .mapToInt(profile -> largestBatch(engine.tensors(), profile))
+                .max()
+                .orElse(0);
+    }
+
+    private static int largestBatch(List<EngineTensor> tensors, int profile) {
+        return (int) tensors.stream()
+                .filter(tensor -> tensor.isInput() && !tensor.isShapeTensor())
+                .mapToLong(input -> input.ranges().get(profile).max().dim(0))
+                .reduce(Integer.MAX_VALUE, Math::min);
     }
 
     private static List<TensorSpec> specs(List<EngineTensor> tensors, boolean inputs, boolean batches) {

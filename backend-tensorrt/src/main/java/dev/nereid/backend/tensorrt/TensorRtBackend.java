@@ -83,7 +83,7 @@ final class TensorRtBackend implements Backend {
         LoadedEngine loaded = load(
                 context, TensorRtOptions.of(context), found.gpus().getFirst().id());
         try {
-            return Optional.of(EngineCompletion.of(settings, loaded.engine().tensors()));
+            return Optional.of(EngineCompletion.of(settings, loaded.engine()));
         } finally {
             loaded.gpu().release(driver -> loaded.engine().close());
         }

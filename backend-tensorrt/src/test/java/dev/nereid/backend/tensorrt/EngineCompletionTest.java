@@ -7,15 +7,19 @@ import static dev.nereid.backend.tensorrt.EngineTensors.shapeTensor;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.nereid.backend.tensorrt.runtime.Engine;
 import dev.nereid.backend.tensorrt.runtime.EngineTensor;
+import dev.nereid.backend.tensorrt.runtime.ProfileRange;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
-import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 final class EngineCompletionTest {
     private static final ModelSettings EMPTY = ModelSettings.builder("m", 1).build();
@@ -26,7 +30,7 @@ final class EngineCompletionTest {
     @Test
     void batchesUpToTheLargestShapeOfTheProfiles() {
         assertThat(EngineCompletion.isNeeded(EMPTY)).isTrue();
-        ModelCompletion completion = EngineCompletion.of(EMPTY, List.of(IN, OUT));
+        ModelCompletion completion = EngineCompletion.of(EMPTY, engine(IN, OUT));
 
         assertThat(completion.proposedMaxBatchSize()).hasValue(16);
         assertThat(completion.maxBatchSizeLimit()).hasValue(16);
@@ -37,12 +41,51 @@ final class EngineCompletionTest {
                         TensorSpec.of("OUT", DataType.FP32, Shape.of(1)).withReshape(Shape.SCALAR));
     }
 
+    /** As the reference server: what one profile allows for all inputs, of those that are configured. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "{} | 4",
+                "{'instance_group':[{'profile':[]}]} | 4",
+                "{'instance_group':[{'profile':['0']}]} | 4",
+                "{'instance_group':[{'profile':['1']}]} | 8",
+                "{'instance_group':[{'profile':['2']}]} | 2",
+                "{'instance_group':[{'profile':['0']},{'profile':['2','1']}]} | 8",
+            })
+    void countsTheConfiguredProfilesAndInEachTheInputWithTheSmallestLimit(String config, int limit) {
+        EngineTensor one = input("IN", Shape.of(-1), upTo(4), upTo(16), upTo(2));
+        EngineTensor other = input("MASK", Shape.of(-1), upTo(16), upTo(8), upTo(16));
+        ModelSettings settings =
+                ModelSettings.builder("m", 1).json(config.replace('\'', '"')).build();
+
+        ModelCompletion completion = EngineCompletion.of(settings, engine(one, other, OUT));
+
+        assertThat(completion.proposedMaxBatchSize()).hasValue(limit);
+        assertThat(completion.maxBatchSizeLimit()).hasValue(limit);
+    }
+
+    private static Engine engine(EngineTensor... tensors) {
+        return new FakeEngine(
+                new HostDriver(),
+                Stream.of(tensors)
+                        .mapToInt(tensor -> tensor.ranges().size())
+                        .max()
+                        .orElse(1),
+                tensors);
+    }
+
+    private static ProfileRange upTo(int items) {
+        return range(Shape.of(1), Shape.of(1), Shape.of(items));
+    }
+
     @Test
     void limitsAConfiguredBatchSizeToTheLargestShape() {
         for (int size : new int[] {2, 17}) {
             ModelSettings configured =
                     ModelSettings.builder("m", 1).maxBatchSize(size).build();
-            ModelCompletion completion = EngineCompletion.of(configured, List.of(IN, OUT));
+            ModelCompletion completion = EngineCompletion.of(configured, engine(IN, OUT));
 
             assertThat(completion.maxBatchSizeLimit()).hasValue(16);
             assertThat(completion.inputs()).containsExactly(TensorSpec.of("IN", DataType.FP32, Shape.of(3, -1)));
@@ -52,7 +95,7 @@ final class EngineCompletionTest {
     @Test
     void doesNotBatchAnEngineWithFixedShapes() {
         EngineTensor fixed = input("IN", Shape.of(8, 3), range(Shape.of(8, 3), Shape.of(8, 3), Shape.of(8, 3)));
-        ModelCompletion completion = EngineCompletion.of(EMPTY, List.of(fixed, OUT));
+        ModelCompletion completion = EngineCompletion.of(EMPTY, engine(fixed, OUT));
 
         assertThat(completion.proposedMaxBatchSize()).hasValue(0);
         assertThat(completion.maxBatchSizeLimit()).hasValue(0);
@@ -60,7 +103,7 @@ final class EngineCompletionTest {
         assertThat(completion.inputs()).containsExactly(TensorSpec.of("IN", DataType.FP32, Shape.of(8, 3)));
         ModelSettings batching = ModelSettings.builder("m", 1).maxBatchSize(2).build();
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> EngineCompletion.of(batching, List.of(fixed, OUT)))
+                .isThrownBy(() -> EngineCompletion.of(batching, engine(fixed, OUT)))
                 .withMessage("autofill failed for model 'm': model does not support batching while non-zero"
                         + " max_batch_size is specified");
     }
@@ -69,7 +112,7 @@ final class EngineCompletionTest {
     void marksShapeTensors() {
         EngineTensor size = shapeTensor("SIZE", Shape.of(2), range(Shape.of(1, 1), Shape.of(2, 2), Shape.of(4, 4)));
 
-        assertThat(EngineCompletion.of(EMPTY, List.of(IN, size, OUT)).inputs().get(1))
+        assertThat(EngineCompletion.of(EMPTY, engine(IN, size, OUT)).inputs().get(1))
                 .isEqualTo(TensorSpec.of("SIZE", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR));
     }
 }
