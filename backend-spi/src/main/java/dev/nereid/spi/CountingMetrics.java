@@ -5,19 +5,24 @@ import static java.util.Objects.requireNonNull;
 import java.lang.System.Logger;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.DoubleAdder;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Counts metrics that are not published. Safe for use by any thread; never blocks.
  *
- * <p>Mistakes are logged and throw nothing: a metric is no reason for a request or a load to fail.
+ * <p>Mistakes are logged and throw nothing: a metric is no reason for a request or a load to fail. A metric is removed with
+ * its last user, and its name is free with its last metric.
  */
 @Incubating
 final class CountingMetrics implements Metrics {
@@ -32,8 +37,8 @@ final class CountingMetrics implements Metrics {
     /** The longest text of a plugin that is logged. */
     private static final int MAX_LENGTH = 100;
 
+    /** By name; one without a metric is not there. */
     private final ConcurrentMap<String, Family> families = new ConcurrentHashMap<>();
-    private final ConcurrentMap<Series, Object> metrics = new ConcurrentHashMap<>();
 
     private final Set<String> mistakes = ConcurrentHashMap.newKeySet();
     private final Logger log;
@@ -53,21 +58,52 @@ final class CountingMetrics implements Metrics {
         HISTOGRAM
     }
 
-    /** The common part of all metrics of a name. */
-    private record Family(Kind kind, String description, Set<String> labels) {}
+    /**
+     * All metrics of a name, by their labels. They change only while the map of families is updated at the name.
+     *
+     * @param kind the kind of the first one
+     * @param description that of the first one
+     * @param series the metrics
+     */
+    private record Family(Kind kind, String description, ConcurrentMap<Map<String, String>, Series> series) {}
 
-    /** Identifies a metric. */
-    private record Series(String name, Map<String, String> labels) {}
+    /** A metric. Lock-free: with its last user it is lost, and then never used again. */
+    private static final class Series {
+        final String name;
+        final Map<String, String> labels;
+        final Object numbers;
+
+        private final AtomicLong users = new AtomicLong(1);
+
+        Series(String name, Map<String, String> labels, Object numbers) {
+            this.name = name;
+            this.labels = labels;
+            this.numbers = numbers;
+        }
+
+        /** Adds a user; {@code false} if the metric is lost. */
+        boolean tryUse() {
+            return users.getAndUpdate(count -> count == 0 ? 0 : count + 1) > 0;
+        }
+
+        /** Removes a user, and returns whether it was the last one. */
+        boolean release() {
+            return users.decrementAndGet() == 0;
+        }
+    }
 
     @Override
     public Counter counter(String name, String description, Map<String, String> labels) {
-        return metric(
-                Kind.COUNTER, name, description, labels, Count.class, () -> new Count(name, this), Nothing.INSTANCE);
+        return use(Kind.COUNTER, name, description, labels, DoubleAdder::new)
+                .<Counter>map(use -> new Count(use, (DoubleAdder) use.series.numbers))
+                .orElse(Nothing.INSTANCE);
     }
 
     @Override
     public Gauge gauge(String name, String description, Map<String, String> labels) {
-        return metric(Kind.GAUGE, name, description, labels, Level.class, Level::new, Nothing.INSTANCE);
+        return use(Kind.GAUGE, name, description, labels, AtomicLong::new)
+                .<Gauge>map(use -> new Level(use, (AtomicLong) use.series.numbers))
+                .orElse(Nothing.INSTANCE);
     }
 
     @Override
@@ -79,49 +115,63 @@ final class CountingMetrics implements Metrics {
                 return Nothing.INSTANCE;
             }
         }
-        Histogram found = metric(
-                Kind.HISTOGRAM,
-                name,
-                description,
-                labels,
-                Distribution.class,
-                () -> new Distribution(bounds),
-                Nothing.INSTANCE);
-        if (found instanceof Distribution known && !Arrays.equals(known.bounds, bounds)) {
+        Optional<Use> use = use(Kind.HISTOGRAM, name, description, labels, () -> new Buckets(bounds));
+        if (use.isEmpty()) {
+            return Nothing.INSTANCE;
+        }
+        Distribution found = new Distribution(use.get(), (Buckets) use.get().series.numbers);
+        if (!Arrays.equals(found.buckets.bounds, bounds)) {
             report(
                     name,
-                    "buckets " + Arrays.toString(bounds) + " (expected: " + Arrays.toString(known.bounds)
+                    "buckets " + Arrays.toString(bounds) + " (expected: " + Arrays.toString(found.buckets.bounds)
                             + ", as it was created)");
+            found.remove();
             return Nothing.INSTANCE;
         }
         return found;
     }
 
-    /** Returns a metric; {@code otherwise} in place of one that cannot be. */
-    private <M, T extends M> M metric(
-            Kind kind,
-            String name,
-            String description,
-            Map<String, String> labels,
-            Class<T> type,
-            Supplier<? extends T> created,
-            M otherwise) {
-        Family family = new Family(
-                kind,
-                requireNonNull(description, "description"),
-                Map.copyOf(labels).keySet());
-        String problem = problem(name, family.labels());
-        if (problem.isEmpty()) {
-            Family known = families.putIfAbsent(name, family);
-            problem = known == null || known.equals(family)
-                    ? ""
-                    : quoted(family.toString()) + " (expected: " + quoted(known.toString()) + ", as it was created)";
-        }
+    /** Adds a user of a metric, which is created where it is missing. Empty if it cannot be. */
+    private Optional<Use> use(
+            Kind kind, String name, String description, Map<String, String> labels, Supplier<Object> numbers) {
+        requireNonNull(description, "description");
+        Map<String, String> copy = Map.copyOf(labels);
+        String problem = problem(name, copy.keySet());
         if (!problem.isEmpty()) {
             report(name, problem);
-            return otherwise;
+            return Optional.empty();
         }
-        return type.cast(metrics.computeIfAbsent(new Series(name, Map.copyOf(labels)), _ -> created.get()));
+        Family family = families.get(name);
+        Series known =
+                family == null || family.kind() != kind ? null : family.series().get(copy);
+        if (known != null && known.tryUse()) {
+            return Optional.of(new Use(this, known));
+        }
+        AtomicReference<@Nullable Series> used = new AtomicReference<>();
+        Family created = families.compute(name, (_, found) -> {
+            Family all = found == null ? new Family(kind, description, new ConcurrentHashMap<>()) : found;
+            if (all.kind() == kind) {
+                used.set(all.series()
+                        .compute(
+                                copy,
+                                (_, one) -> one != null && one.tryUse() ? one : new Series(name, copy, numbers.get())));
+            }
+            return all;
+        });
+        Series series = used.get();
+        if (series == null) {
+            report(name, "a " + text(kind) + " (expected: a " + text(created.kind()) + ", as it was created)");
+            return Optional.empty();
+        }
+        return Optional.of(new Use(this, series));
+    }
+
+    private static String text(Kind kind) {
+        return switch (kind) {
+            case COUNTER -> "counter";
+            case GAUGE -> "gauge";
+            case HISTOGRAM -> "histogram";
+        };
     }
 
     /** Returns what is wrong with names; empty for nothing. */
@@ -166,6 +216,11 @@ final class CountingMetrics implements Metrics {
         INSTANCE;
 
         @Override
+        public double value() {
+            return 0;
+        }
+
+        @Override
         public void increment(double amount) {}
 
         @Override
@@ -173,74 +228,134 @@ final class CountingMetrics implements Metrics {
 
         @Override
         public void observe(double value) {}
+
+        @Override
+        public void remove() {}
     }
 
-    /** The number of a counter. */
-    static final class Count implements Counter {
-        private final DoubleAdder sum = new DoubleAdder();
-        private final String name;
-        private final CountingMetrics metrics;
+    /** The use of a metric by one object of a plugin. Lock-free: it ends once. */
+    private static final class Use {
+        final Series series;
 
-        Count(String name, CountingMetrics metrics) {
-            this.name = name;
+        private final CountingMetrics metrics;
+        private final AtomicBoolean ended = new AtomicBoolean();
+
+        Use(CountingMetrics metrics, Series series) {
             this.metrics = metrics;
+            this.series = series;
+        }
+
+        boolean isOpen() {
+            return !ended.get();
+        }
+
+        void end() {
+            if (ended.compareAndSet(false, true) && series.release()) {
+                metrics.families.computeIfPresent(series.name, (_, family) -> {
+                    family.series().remove(series.labels, series); // unless it is another one already
+                    return family.series().isEmpty() ? null : family;
+                });
+            }
+        }
+    }
+
+    /** A counter of a plugin. */
+    private record Count(Use use, DoubleAdder sum) implements Counter {
+        @Override
+        public double value() {
+            return sum.sum();
         }
 
         @Override
         public void increment(double amount) {
-            if (amount >= 0) {
+            if (!(amount >= 0)) {
+                use.metrics.reportAmount(use.series.name);
+            } else if (use.isOpen()) {
                 sum.add(amount);
-            } else {
-                metrics.reportAmount(name);
             }
         }
 
-        double value() {
-            return sum.sum();
+        @Override
+        public void remove() {
+            use.end();
         }
     }
 
-    /** The number of a gauge. */
-    static final class Level implements Gauge {
-        private final AtomicLong bits = new AtomicLong();
+    /** A gauge of a plugin; the number lies in the bits of an integer. */
+    private record Level(Use use, AtomicLong bits) implements Gauge {
+        @Override
+        public double value() {
+            return Double.longBitsToDouble(bits.get());
+        }
 
         @Override
         public void set(double value) {
-            bits.set(Double.doubleToRawLongBits(value));
+            if (use.isOpen()) {
+                bits.set(Double.doubleToRawLongBits(value));
+            }
         }
 
         @Override
         public void increment(double amount) {
-            bits.updateAndGet(before -> Double.doubleToRawLongBits(Double.longBitsToDouble(before) + amount));
+            if (use.isOpen()) {
+                bits.updateAndGet(before -> Double.doubleToRawLongBits(Double.longBitsToDouble(before) + amount));
+            }
         }
 
-        double value() {
-            return Double.longBitsToDouble(bits.get());
+        @Override
+        public void remove() {
+            use.end();
         }
     }
 
     /** The values of a histogram by bucket; the last bucket has no bound. */
-    static final class Distribution implements Histogram {
+    private static final class Buckets {
         private final double[] bounds;
         private final LongAdder[] counts;
+        private final DoubleAdder sum = new DoubleAdder();
 
-        Distribution(double[] bounds) {
+        Buckets(double[] bounds) {
             this.bounds = bounds;
             counts = new LongAdder[bounds.length + 1];
             Arrays.setAll(counts, _ -> new LongAdder());
         }
 
-        @Override
-        public void observe(double value) {
+        void observe(double value) {
             int bucket = 0;
             while (bucket < bounds.length && !(value <= bounds[bucket])) {
                 bucket++;
             }
             counts[bucket].increment();
+            sum.add(value);
+        }
+    }
+
+    /** A histogram of a plugin. */
+    record Distribution(Use use, Buckets buckets) implements Histogram {
+        @Override
+        public long count() {
+            return Arrays.stream(counts()).sum();
+        }
+
+        @Override
+        public double sum() {
+            return buckets.sum.sum();
+        }
+
+        @Override
+        public void observe(double value) {
+            if (use.isOpen()) {
+                buckets.observe(value);
+            }
+        }
+
+        @Override
+        public void remove() {
+            use.end();
         }
 
         long[] counts() {
-            return Arrays.stream(counts).mapToLong(LongAdder::sum).toArray();
+            return Arrays.stream(buckets.counts).mapToLong(LongAdder::sum).toArray();
         }
     }
 }

@@ -6,9 +6,10 @@ import java.util.Map;
  * Custom metrics of a plugin, published beside those of the server. Safe for use by any thread. <em>Implemented by the
  * server.</em>
  *
- * <p>Names of metrics and labels follow the rules of Prometheus; those that begin with {@code nv_} or {@code nereid_}
- * are the server's. A metric exists as long as the context that created it; two with the same name must have the same
- * kind, description and label names. No method blocks.
+ * <p>Names of metrics and labels follow the rules of Prometheus, and are free but for {@code nv_} and {@code nereid_}, with
+ * which those of the server begin. Metrics with the same name have the same kind, and the description of the first one;
+ * those that have the same labels too are one metric: all count together. Such a metric exists until each of its users has
+ * {@linkplain Counter#remove removed} it, at the latest until the end of the context. No method blocks.
  *
  * <p>A metric is no reason for a load or a request to fail: no method throws but {@link NullPointerException} for {@code
  * null}. Where a metric cannot be, since a name is not valid or used otherwise, the result is one that counts nothing, and
@@ -22,9 +23,9 @@ public interface Metrics {
      * Creates a counter, or returns the one that exists.
      *
      * @param name the metric's name
-     * @param description one line of text
-     * @param labels the labels by name
-     * @return the counter; one that counts nothing if a name is not valid or used otherwise
+     * @param description one line of text; without effect where there is a metric of this name
+     * @param labels the labels by name; metrics of one name may have different ones
+     * @return the counter; one that counts nothing if a name is not valid, or is that of another kind
      */
     Counter counter(String name, String description, Map<String, String> labels);
 
@@ -64,6 +65,21 @@ public interface Metrics {
     @Incubating
     interface Counter {
         /**
+         * Returns the number.
+         *
+         * @return the number; 0 of a counter that counts nothing
+         */
+        default double value() {
+            return 0;
+        }
+
+        /**
+         * Removes the metric, unless it was created elsewhere too and not removed there. This object counts nothing from now
+         * on. A metric that is created again under the name begins at 0.
+         */
+        default void remove() {}
+
+        /**
          * Adds to the number.
          *
          * @param amount 0 or more; a negative one is ignored, and logged once
@@ -74,6 +90,18 @@ public interface Metrics {
     /** A number that rises and falls. */
     @Incubating
     interface Gauge {
+        /**
+         * Returns the number.
+         *
+         * @return the number; 0 of a gauge that counts nothing
+         */
+        default double value() {
+            return 0;
+        }
+
+        /** Removes the metric, as {@link Counter#remove}. */
+        default void remove() {}
+
         /**
          * Sets the number.
          *
@@ -92,6 +120,27 @@ public interface Metrics {
     /** A distribution of values. */
     @Incubating
     interface Histogram {
+        /**
+         * Returns the number of values.
+         *
+         * @return the number; 0 of a histogram that counts nothing
+         */
+        default long count() {
+            return 0;
+        }
+
+        /**
+         * Returns the sum of the values.
+         *
+         * @return the sum; 0 of a histogram that counts nothing
+         */
+        default double sum() {
+            return 0;
+        }
+
+        /** Removes the metric, as {@link Counter#remove}. */
+        default void remove() {}
+
         /**
          * Counts a value.
          *

@@ -2,6 +2,7 @@ package dev.nereid.testkit;
 
 import dev.nereid.api.parameter.BackendParameters;
 import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.Metrics;
 import dev.nereid.spi.Parameters;
 import java.nio.file.Path;
 import java.util.Map;
@@ -28,5 +29,15 @@ public record FakeBackendContext(
      */
     public FakeBackendContext(Map<String, String> settings, Path directory, int processors) {
         this("backend", BackendParameters.of("backend", settings), directory, directory, processors, new RecordedLog());
+    }
+
+    /**
+     * Returns metrics that are counted. Metrics that cannot be are recorded in the log as warnings.
+     *
+     * @return the metrics, the same at every call
+     */
+    @Override
+    public Metrics metrics() {
+        return logger.metrics();
     }
 }

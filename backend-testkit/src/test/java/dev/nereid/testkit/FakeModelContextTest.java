@@ -28,6 +28,16 @@ final class FakeModelContextTest {
     }
 
     @Test
+    void metricsOfABackendAreTheSameForAllItsModels() {
+        FakeBackendContext backend = new FakeBackendContext(Map.of(), Path.of("cache"), 1);
+        backend.metrics().counter("tokens", "Tokens.", Map.of()).increment(2);
+
+        assertThat(backend.metrics().counter("tokens", "Other words.", Map.of()).value())
+                .isEqualTo(2);
+        assertThat(backend.logger().lines()).isEmpty();
+    }
+
+    @Test
     void runsTasksAndRecordsWhatTheyThrow() throws Exception {
         CompletableFuture<Thread> ran = new CompletableFuture<>();
         context.executor().execute(() -> ran.complete(Thread.currentThread()));
