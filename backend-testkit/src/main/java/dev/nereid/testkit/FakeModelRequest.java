@@ -25,7 +25,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 
 /**
- * A request of a {@link FakeModelClient}, completed by the test. Confined to one thread at a time, except its cancellation.
+ * A request of a {@link FakeModelClient}, completed by the test. Confined to one thread at a time until it is sent; any
+ * thread may then complete or cancel it, and its receiver gets one call at a time.
  *
  * <p>Outputs are copied into memory that detects leaks; it is freed when the response is closed and the leases of the output
  * have ended. A cancelled request fails at once with {@link ErrorCode#CANCELLED}; one that was cancelled before it was sent
@@ -40,6 +41,8 @@ public final class FakeModelRequest implements ModelRequest {
     private final List<String> outputs = new ArrayList<>();
     private final AtomicBoolean sent = new AtomicBoolean();
     private final AtomicBoolean completed = new AtomicBoolean();
+    private final AtomicInteger openResponses = new AtomicInteger();
+    private final CallsInTurn calls = new CallsInTurn();
     private Optional<InferenceRequest> cause = Optional.empty();
     private volatile Optional<CancelHook> hook = Optional.empty();
     private Optional<Sequence> sequence = Optional.empty();
@@ -116,6 +119,15 @@ public final class FakeModelRequest implements ModelRequest {
     }
 
     /**
+     * Returns the number of responses that the receiver has not closed.
+     *
+     * @return the number at this moment
+     */
+    public int openResponses() {
+        return openResponses.get();
+    }
+
+    /**
      * Says whether the receiver takes responses.
      *
      * @return {@link ModelResponseObserver#isReady}
@@ -139,16 +151,19 @@ public final class FakeModelRequest implements ModelRequest {
      * @param values the outputs, which are copied
      */
     public void respond(Map<String, Tensor> values) {
-        if (!completed.get()) {
-            observer.orElseThrow().onResponse(new Response(memory, values));
-        }
+        calls.run(() -> {
+            if (!completed.get()) {
+                openResponses.incrementAndGet();
+                observer.orElseThrow().onResponse(new Response(memory, values, openResponses));
+            }
+        });
     }
 
     /** Ends the request without an error. */
     public void complete() {
         if (completed.compareAndSet(false, true)) {
             hook.ifPresent(CancelHook::close);
-            observer.orElseThrow().onCompleted();
+            calls.run(() -> observer.orElseThrow().onCompleted());
         }
     }
 
@@ -160,7 +175,7 @@ public final class FakeModelRequest implements ModelRequest {
     public void fail(BackendException error) {
         if (completed.compareAndSet(false, true)) {
             hook.ifPresent(CancelHook::close);
-            observer.orElseThrow().onError(error);
+            calls.run(() -> observer.orElseThrow().onError(error));
         }
     }
 
@@ -252,7 +267,9 @@ public final class FakeModelRequest implements ModelRequest {
             @Override
             public void onResponse(ModelResponse response) {
                 complete(); // the first response of a model that is not decoupled is the last
-                stage.complete(response);
+                if (!stage.complete(response)) {
+                    response.close(); // a second one
+                }
             }
 
             @Override
@@ -292,9 +309,11 @@ public final class FakeModelRequest implements ModelRequest {
         }
 
         private final Map<String, Output> outputs = new LinkedHashMap<>();
+        private final AtomicInteger open;
         private boolean closed;
 
-        Response(LeakCheckingMemory memory, Map<String, Tensor> values) {
+        Response(LeakCheckingMemory memory, Map<String, Tensor> values, AtomicInteger open) {
+            this.open = open;
             values.forEach((name, value) -> {
                 TensorBuffer buffer = memory.allocate(value.byteSize());
                 MemorySegment.copy(value.data(), 0, buffer.segment(), 0, value.byteSize());
@@ -340,6 +359,7 @@ public final class FakeModelRequest implements ModelRequest {
         public void close() {
             if (!closed) {
                 closed = true;
+                open.decrementAndGet();
                 outputs.values().forEach(Output::release);
             }
         }

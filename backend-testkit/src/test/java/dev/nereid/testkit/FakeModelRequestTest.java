@@ -104,6 +104,50 @@ final class FakeModelRequestTest {
     }
 
     @Test
+    void endsAfterTheCallInWhichItIsCancelled() {
+        ModelRequest request = client.request("m");
+        request.send(new ModelResponseObserver() {
+            @Override
+            public void onResponse(ModelResponse response) {
+                response.close();
+                request.cancel();
+                observer.onResponse(response);
+                throw new IllegalStateException("a fault");
+            }
+
+            @Override
+            public void onCompleted() {
+                observer.onCompleted();
+            }
+
+            @Override
+            public void onError(BackendException error) {
+                observer.onError(error);
+            }
+        });
+
+        assertThatIllegalStateException()
+                .isThrownBy(() -> client.sent().getFirst().respond(values()))
+                .withMessage("a fault");
+
+        assertThat(calls).containsExactly("response", "CANCELLED");
+    }
+
+    @Test
+    void countsResponsesThatAreNotClosed() {
+        ModelRequest request = client.request("m");
+        CompletableFuture<ModelResponse> stage = request.send().toCompletableFuture();
+        FakeModelRequest sent = client.sent().getFirst();
+        sent.respond(values());
+        assertThat(sent.openResponses()).isEqualTo(1);
+
+        stage.join().close();
+        stage.join().close();
+
+        assertThat(sent.openResponses()).isZero();
+    }
+
+    @Test
     void endsOnceWhenCancelledWhileItIsSent() throws InterruptedException {
         for (int i = 0; i < 1_000; i++) {
             AtomicInteger ends = new AtomicInteger();

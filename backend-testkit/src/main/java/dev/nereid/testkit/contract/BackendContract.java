@@ -16,8 +16,13 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
@@ -45,8 +50,8 @@ import org.junit.jupiter.api.io.TempDir;
  * }
  *
  * <p>The configuration of the model and the given requests decide what is tested: batches, ragged and optional inputs,
- * errors, sequences with their null requests and states, decoupled responses. A test that does not apply, or that this
- * system cannot make, is skipped with the reason.
+ * errors, sequences with their null requests and states, decoupled responses. A test that does not apply does not exist; one
+ * that this system cannot make is skipped with the reason.
  */
 public abstract class BackendContract {
     private static final int LOADS = 1000;
@@ -134,10 +139,9 @@ public abstract class BackendContract {
     }
 
     /** Requests of equal shapes get the same responses in a batch. */
-    @Test
-    public final void respondsToBatches() {
-        assumeTrue(model.settings().maxBatchSize() > 1, "the model has no batches: max_batch_size");
-        try (LocalModel local = load()) {
+    @TestFactory
+    public final Stream<DynamicTest> respondsToBatches() {
+        return where(hasBatches(), "max_batch_size", local -> {
             for (ContractExample first : successful()) {
                 List<ContractExample> batch = new ArrayList<>();
                 for (ContractExample other : successful()) {
@@ -148,38 +152,41 @@ public abstract class BackendContract {
                 batch.add(first);
                 runBatch(local, limited(batch));
             }
-        }
+        });
     }
 
     /** Requests whose ragged inputs differ in shape get the same responses in a batch. */
-    @Test
-    public final void respondsToRaggedBatches() {
-        assumeTrue(hasInput(TensorSpec.Trait.RAGGED), "the model has no ragged inputs: allow_ragged_batch");
-        List<ContractExample> examples = limited(successful());
-        require(
-                examples.stream().anyMatch(one -> !ContractChecks.fitTogether(examples.getFirst(), one)),
-                "examples: all of one shape (expected: two of different shapes, since an input is ragged)");
-        try (LocalModel local = load()) {
-            runBatch(local, examples);
-        }
+    @TestFactory
+    public final Stream<DynamicTest> respondsToRaggedBatches() {
+        return where(hasInput(TensorSpec.Trait.RAGGED), "allow_ragged_batch", () -> {
+            List<ContractExample> examples = limited(successful());
+            require(
+                    examples.stream().anyMatch(one -> !ContractChecks.fitTogether(examples.getFirst(), one)),
+                    "examples: all of one shape (expected: two of different shapes, since an input is ragged)");
+            try (LocalModel local = load()) {
+                runBatch(local, examples);
+            }
+        });
     }
 
     /** A request without an optional input gets its response. */
-    @Test
-    public final void respondsWithoutOptionalInputs() {
-        assumeTrue(hasInput(TensorSpec.Trait.OPTIONAL), "the model has no optional inputs");
-        for (TensorSpec input : model.settings().inputs()) {
-            boolean shown = successful().stream().anyMatch(one -> !one.inputs().containsKey(input.name()));
-            require(
-                    !input.is(TensorSpec.Trait.OPTIONAL) || shown,
-                    "examples: all have the input '" + input.name()
-                            + "' (expected: one without, since it is optional)");
-        }
-        try (LocalModel local = load()) {
-            for (ContractExample example : successful()) {
-                ContractChecks.check(example, local.infer(example));
+    @TestFactory
+    public final Stream<DynamicTest> respondsWithoutOptionalInputs() {
+        return where(hasInput(TensorSpec.Trait.OPTIONAL), "optional", () -> {
+            for (TensorSpec input : model.settings().inputs()) {
+                boolean shown =
+                        successful().stream().anyMatch(one -> !one.inputs().containsKey(input.name()));
+                require(
+                        !input.is(TensorSpec.Trait.OPTIONAL) || shown,
+                        "examples: all have the input '" + input.name()
+                                + "' (expected: one without, since it is optional)");
             }
-        }
+            try (LocalModel local = load()) {
+                for (ContractExample example : successful()) {
+                    ContractChecks.check(example, local.infer(example));
+                }
+            }
+        });
     }
 
     /** A request without an input that is required fails at most itself, and with a proper error. */
@@ -198,26 +205,24 @@ public abstract class BackendContract {
     }
 
     /** A request that fails leaves the others of its batch alone, in whichever place it is. */
-    @Test
-    public final void failsOneRequestOfABatchAlone() {
-        assumeTrue(model.settings().maxBatchSize() > 1, "the model has no batches: max_batch_size");
-        assumeTrue(successful().size() < model.examples().size(), "no example with an expected failure");
-        try (LocalModel local = load()) {
+    @TestFactory
+    public final Stream<DynamicTest> failsOneRequestOfABatchAlone() {
+        boolean applies = hasBatches() && successful().size() < model.examples().size();
+        return where(applies, "a failure with max_batch_size", local -> {
             for (ContractExample bad : model.examples()) {
                 if (bad.failure().isPresent()) {
                     new ResponseChecks(local, model).failAlone(bad);
                 }
             }
-        }
+        });
     }
 
     /** A request for one output gets that output. */
-    @Test
-    public final void respondsWithRequestedOutputs() {
-        assumeTrue(model.settings().outputs().size() > 1, "the model has one output");
-        try (LocalModel local = load()) {
+    @TestFactory
+    public final Stream<DynamicTest> respondsWithRequestedOutputs() {
+        return where(model.settings().outputs().size() > 1, "several outputs", local -> {
             new ResponseChecks(local, model).requestOutputs();
-        }
+        });
     }
 
     /** Outputs stay as they are until they are released, whatever is executed meanwhile; inputs are not read any more. */
@@ -229,49 +234,39 @@ public abstract class BackendContract {
     }
 
     /** A client that reads late gets all responses of a decoupled model. */
-    @Test
-    public final void respondsToSlowClients() {
-        assumeTrue(model.settings().decoupled(), "the model is not decoupled: model_transaction_policy");
-        try (LocalModel local = load()) {
+    @TestFactory
+    public final Stream<DynamicTest> respondsToSlowClients() {
+        return where(model.settings().decoupled(), "decoupled", local -> {
             new ResponseChecks(local, model).readLate();
-        }
+        });
     }
 
     /** The requests of a sequence get their responses in order, and states go from one to the next. */
-    @Test
-    public final void respondsToSequences() {
-        assumeSequences();
-        new SequenceChecks(provider(), model).runAlone();
+    @TestFactory
+    public final Stream<DynamicTest> respondsToSequences() {
+        return where(hasSequences(), "withSequence", () -> new SequenceChecks(provider(), model).runAlone());
     }
 
     /** Two sequences that are executed in turns, or in one batch, do not touch one another. */
-    @Test
-    public final void keepsSequencesApart() {
-        assumeSequences();
-        assumeTrue(model.sequences().size() > 1, "one sequence (expected: two of different ids)");
+    @TestFactory
+    public final Stream<DynamicTest> keepsSequencesApart() {
         SequenceChecks checks = new SequenceChecks(provider(), model);
-        assumeTrue(checks.canInterleave(), "an instance has one sequence at a time: strategy direct without batches");
-        checks.runInterleaved();
+        boolean applies = hasSequences() && model.sequences().size() > 1 && checks.canInterleave();
+        return where(applies, "two sequences", checks::runInterleaved);
     }
 
     /** A sequence that ended without its last request leaves nothing to a later one. */
-    @Test
-    public final void beginsSequencesAnew() {
-        assumeSequences();
-        new SequenceChecks(provider(), model).runAgainAfterAnEarlyEnd();
-    }
-
-    private void assumeSequences() {
-        assumeTrue(model.settings().sequenceBatching().isPresent(), "the model has no sequences: sequence_batching");
-        assumeTrue(!model.sequences().isEmpty(), "no sequence of requests: ContractModel.withSequence");
+    @TestFactory
+    public final Stream<DynamicTest> beginsSequencesAnew() {
+        return where(
+                hasSequences(), "withSequence", () -> new SequenceChecks(provider(), model).runAgainAfterAnEarlyEnd());
     }
 
     /** A null request of a sequence batch fails nothing and changes no response. */
-    @Test
-    public final void leavesNullRequestsAlone() {
-        assumeTrue(model.settings().sequenceBatching().isPresent(), "the model has no sequences: sequence_batching");
-        assumeTrue(model.settings().maxBatchSize() > 1, "the model has no batches: max_batch_size");
-        try (LocalModel local = load()) {
+    @TestFactory
+    public final Stream<DynamicTest> leavesNullRequestsAlone() {
+        boolean applies = hasBatches() && model.settings().sequenceBatching().isPresent();
+        return where(applies, "sequence_batching with max_batch_size", local -> {
             for (ContractExample example : successful()) {
                 ContractExample empty = ContractChecks.nullRequest(model.settings(), example);
                 List<LocalResponse> responses =
@@ -281,7 +276,7 @@ public abstract class BackendContract {
                 });
                 ContractChecks.check(example, responses.getLast());
             }
-        }
+        });
     }
 
     /** A cancelled request ends, before its execution or during it, and the next one is served. */
@@ -361,6 +356,28 @@ public abstract class BackendContract {
     public final void leavesNothingBehindAfterLoads() {
         List<String> unknown = new LoadCycles(provider(), model, successful().getFirst(), this::resources).run(loads());
         assumeTrue(unknown.isEmpty(), () -> "not checked: " + unknown + ", which this system does not count");
+    }
+
+    /** Returns the test, or none if the model does not have what it is about. */
+    private static Stream<DynamicTest> where(boolean applies, String reason, Executable test) {
+        return applies ? Stream.of(DynamicTest.dynamicTest(reason, test)) : Stream.empty();
+    }
+
+    private Stream<DynamicTest> where(boolean applies, String reason, Consumer<LocalModel> test) {
+        return where(applies, reason, () -> {
+            try (LocalModel local = load()) {
+                test.accept(local);
+            }
+        });
+    }
+
+    private boolean hasBatches() {
+        return model.settings().maxBatchSize() > 1;
+    }
+
+    private boolean hasSequences() {
+        return model.settings().sequenceBatching().isPresent()
+                && !model.sequences().isEmpty();
     }
 
     private void runBatch(LocalModel local, List<ContractExample> batch) {

@@ -2,12 +2,16 @@ package dev.nereid.testkit.contract;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Tensor;
 import dev.nereid.testkit.FakeDeviceMemory;
+import dev.nereid.testkit.FakeModelClient;
 import dev.nereid.testkit.FakeModelContext;
+import dev.nereid.testkit.FakeModelRequest;
 import dev.nereid.testkit.LeakCheckingMemory;
 import dev.nereid.testkit.RecordedLog;
 import java.nio.file.Path;
@@ -18,6 +22,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 
 /**
  * A model with requests to it. Immutable.
@@ -41,6 +48,7 @@ public final class ContractModel {
     private Map<String, ControlValues> controls = Map.of();
     private Duration timeout = TIMEOUT;
     private Device device = Device.CPU;
+    private Optional<CalledModels> called = Optional.empty();
 
     private ContractModel(ModelSettings settings) {
         this.settings = requireNonNull(settings, "settings");
@@ -58,6 +66,7 @@ public final class ContractModel {
         copy.controls = controls;
         copy.timeout = timeout;
         copy.device = device;
+        copy.called = called;
         return copy;
     }
 
@@ -197,6 +206,41 @@ public final class ContractModel {
         return copy;
     }
 
+    /**
+     * Returns the same model with others that its backend calls by {@link ModelContext#models}. Each is a function from the
+     * inputs of a request to the outputs of its response:
+     *
+     * {@snippet :
+     * model.withModels(Map.of("labels", inputs -> Map.of("LABEL", Tensor.ofStrings(Shape.of(1), List.of("cat")))));
+     * }
+     *
+     * <p>Functions run on other threads than the backend, several at once. The request fails with the {@link
+     * BackendException} that one throws, and with INTERNAL for any other exception. Responses that the backend leaves open
+     * fail the test.
+     *
+     * @param models the functions by the names of the models; all others are unknown
+     * @return the changed model
+     */
+    public ContractModel withModels(Map<String, UnaryOperator<Map<String, Tensor>>> models) {
+        ContractModel copy = copy();
+        copy.called = Optional.of(ModelCalls.of(models));
+        return copy;
+    }
+
+    /**
+     * Returns the same model with others that its backend calls, for what functions cannot be: decoupled models, and those
+     * that respond late.
+     *
+     * @param responder receives each request, as with {@link FakeModelClient}
+     * @param names the names of the models that are ready
+     * @return the changed model
+     */
+    public ContractModel withModels(Consumer<FakeModelRequest> responder, String... names) {
+        ContractModel copy = copy();
+        copy.called = Optional.of(ModelCalls.of(responder, Set.of(names)));
+        return copy;
+    }
+
     Device device() {
         return device;
     }
@@ -236,6 +280,11 @@ public final class ContractModel {
     /** Returns a request as the server completes it: with control inputs and the first values of states. */
     ContractExample completed(ContractExample example, boolean isNull) {
         return new ControlInputs(settings, controls).complete(example, isNull);
+    }
+
+    /** Returns the client of one load; empty for a model that calls no others. */
+    Optional<ModelCalls> calls() {
+        return called.map(models -> new ModelCalls(models, timeout));
     }
 
     Optional<Path> cacheDirectory() {

@@ -7,6 +7,7 @@ import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.testkit.FakeBackendContext;
 import dev.nereid.testkit.FakeInstanceContext;
+import dev.nereid.testkit.FakeModelContext;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -14,6 +15,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -41,12 +43,14 @@ public final class LocalModel implements AutoCloseable {
     private final Backend backend;
     private final Model model;
     private final LeakCheckingMemory scratch;
+    private final Optional<ModelCalls> calls;
     private final List<ModelInstance> instances = new ArrayList<>();
     private int created;
 
-    private LocalModel(ContractModel given, Backend backend, Model model) {
+    private LocalModel(ContractModel given, Backend backend, Model model, Optional<ModelCalls> calls) {
         this.given = given;
         scratch = given.memory();
+        this.calls = calls;
         this.backend = backend;
         this.model = model;
     }
@@ -80,8 +84,11 @@ public final class LocalModel implements AutoCloseable {
     }
 
     private static LocalModel of(Backend backend, ContractModel given, int instances) {
-        Model model = ContextLoader.returned("Backend.load", () -> backend.load(given.context(instances)));
-        LocalModel local = new LocalModel(given, backend, model);
+        Optional<ModelCalls> calls = given.calls();
+        FakeModelContext plain = given.context(instances);
+        FakeModelContext context = calls.map(one -> plain.with(one.client())).orElse(plain);
+        Model model = ContextLoader.returned("Backend.load", () -> backend.load(context));
+        LocalModel local = new LocalModel(given, backend, model, calls);
         boolean created = false;
         try {
             for (int i = 0; i < instances; i++) {
@@ -157,7 +164,8 @@ public final class LocalModel implements AutoCloseable {
     /**
      * Closes instances, model and backend.
      *
-     * @throws AssertionError if scratch memory of an instance is open, or was closed twice
+     * @throws AssertionError if scratch memory of an instance is open, or was closed twice, or if a response of a called
+     *     model is open
      */
     @Override
     public void close() {
@@ -168,6 +176,7 @@ public final class LocalModel implements AutoCloseable {
             });
             scratch.close();
             ContextLoader.keeping("Backend.close", backend::close);
+            calls.ifPresent(ModelCalls::close);
         } catch (BackendException e) {
             throw new AssertionError("closed with " + e + " (expected: no exception)", e);
         }

@@ -26,6 +26,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
+import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -39,8 +40,10 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Right backends pass the contract, and each deliberate fault is found by one of its tests. */
@@ -124,19 +127,36 @@ final class BackendContractTest {
         return example(number).state("SUM_OUT", ContractExample.floats(Shape.of(1, 1), sum));
     }
 
-    /** One test of the contract. */
-    private interface Check {
-        void run(BackendContract contract);
-    }
-
-    private void finds(BackendProvider faulty, ContractModel model, Check check, String text) {
+    private void finds(BackendProvider faulty, ContractModel model, CheckedContract.Check check, String text) {
         assertThatExceptionOfType(AssertionError.class)
                 .isThrownBy(() -> check.run(new CheckedContract(faulty, model.withCache(cache))))
                 .withMessageContaining(text);
     }
 
-    private void finds(ModelInstance faulty, ContractModel model, Check check, String text) {
+    private void finds(ModelInstance faulty, ContractModel model, CheckedContract.Check check, String text) {
         finds(Doubling.of(faulty), model, check, text);
+    }
+
+    @Test
+    void testsThatDoNotApplyDoNotExist() throws ReflectiveOperationException {
+        Shape pairs = Shape.of(1, 2);
+        ModelSettings plain = ModelSettings.builder("m", 1)
+                .input(TensorSpec.of("IN", DataType.FP32, pairs))
+                .output(TensorSpec.of("OUT", DataType.FP32, pairs))
+                .build();
+        BackendContract contract = new CheckedContract(
+                Doubling.right(), ContractModel.of(plain).with(example(1, 2)).withCache(cache));
+        List<String> absent = new ArrayList<>();
+        for (Method method : BackendContract.class.getMethods()) {
+            if (method.isAnnotationPresent(Test.class)) {
+                method.invoke(contract); // a skipped one throws
+            } else if (method.isAnnotationPresent(TestFactory.class)) {
+                assertThat((Stream<?>) method.invoke(contract)).isEmpty();
+                absent.add(method.getName());
+            }
+        }
+
+        assertThat(absent).contains("respondsToBatches", "respondsToSequences", "respondsToSlowClients");
     }
 
     @Nested
@@ -289,7 +309,7 @@ final class BackendContractTest {
         finds(
                 batch -> Doubling.apply(batch.requests().getFirst()),
                 batching(),
-                BackendContract::respondsToBatches,
+                CheckedContract.where(BackendContract::respondsToBatches),
                 "output 'OUT' of response 0: missing");
     }
 
@@ -305,7 +325,7 @@ final class BackendContractTest {
                     }
                 },
                 batching(),
-                BackendContract::respondsToRaggedBatches,
+                CheckedContract.where(BackendContract::respondsToRaggedBatches),
                 "missing");
     }
 
@@ -317,7 +337,7 @@ final class BackendContractTest {
                     Doubling.apply(batch.requests().getFirst());
                 },
                 batching(),
-                BackendContract::respondsWithoutOptionalInputs,
+                CheckedContract.where(BackendContract::respondsWithoutOptionalInputs),
                 "MORE");
     }
 
@@ -343,7 +363,7 @@ final class BackendContractTest {
                     }
                 },
                 batching(),
-                BackendContract::failsOneRequestOfABatchAlone,
+                CheckedContract.where(BackendContract::failsOneRequestOfABatchAlone),
                 "request failed (expected: a response)");
     }
 
@@ -359,7 +379,7 @@ final class BackendContractTest {
                     }
                 },
                 stateful(),
-                BackendContract::leavesNullRequestsAlone,
+                CheckedContract.where(BackendContract::leavesNullRequestsAlone),
                 "null request failed");
     }
 

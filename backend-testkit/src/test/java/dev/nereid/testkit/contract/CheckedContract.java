@@ -1,9 +1,31 @@
 package dev.nereid.testkit.contract;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import dev.nereid.spi.BackendProvider;
+import java.util.List;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.DynamicTest;
 
 /** The contract around a backend of a test, which calls its tests itself. */
 final class CheckedContract extends BackendContract {
+    /** One test of the contract. */
+    interface Check {
+        void run(BackendContract contract) throws Throwable;
+    }
+
+    /** Makes one test of those that exist where they apply; there is one at least. */
+    static Check where(Function<BackendContract, Stream<DynamicTest>> tests) {
+        return contract -> {
+            List<DynamicTest> applicable = tests.apply(contract).toList();
+            assertThat(applicable).isNotEmpty();
+            for (DynamicTest test : applicable) {
+                test.getExecutable().execute();
+            }
+        };
+    }
+
     /** Enough to find a leak of a megabyte in each load. */
     private static final int FEW_LOADS = 60;
 

@@ -53,18 +53,13 @@ final class ContractFaultsTest {
     @TempDir
     private Path cache;
 
-    /** One test of the contract. */
-    private interface Check {
-        void run(BackendContract contract);
-    }
-
-    private void finds(BackendProvider faulty, ContractModel model, Check check, String text) {
+    private void finds(BackendProvider faulty, ContractModel model, CheckedContract.Check check, String text) {
         assertThatExceptionOfType(AssertionError.class)
                 .isThrownBy(() -> check.run(new CheckedContract(faulty, model.withCache(cache))))
                 .withMessageContaining(text);
     }
 
-    private void finds(ModelInstance faulty, ContractModel model, Check check, String text) {
+    private void finds(ModelInstance faulty, ContractModel model, CheckedContract.Check check, String text) {
         finds(Doubling.of(faulty), model, check, text);
     }
 
@@ -220,7 +215,7 @@ final class ContractFaultsTest {
                     }
                 },
                 twoOutputs(),
-                BackendContract::respondsWithRequestedOutputs,
+                CheckedContract.where(BackendContract::respondsWithRequestedOutputs),
                 "output 'COPY' of response 0: missing");
     }
 
@@ -270,7 +265,7 @@ final class ContractFaultsTest {
                     }
                 },
                 decoupled(),
-                BackendContract::respondsToSlowClients,
+                CheckedContract.where(BackendContract::respondsToSlowClients),
                 "responses: 0 (expected: 2)");
     }
 
@@ -308,7 +303,7 @@ final class ContractFaultsTest {
                     }
                 },
                 batching(),
-                BackendContract::failsOneRequestOfABatchAlone,
+                CheckedContract.where(BackendContract::failsOneRequestOfABatchAlone),
                 "output 'OUT' of response 0: missing");
     }
 
@@ -321,7 +316,7 @@ final class ContractFaultsTest {
                     }
                 },
                 sums(SequenceBatching.Strategy.OLDEST),
-                BackendContract::respondsToSequences,
+                CheckedContract.where(BackendContract::respondsToSequences),
                 "request 1 of sequence Numeric[value=1]: output 'OUT' of response 0: FP32");
     }
 
@@ -337,7 +332,7 @@ final class ContractFaultsTest {
                     }
                 },
                 sums(SequenceBatching.Strategy.OLDEST),
-                BackendContract::keepsSequencesApart,
+                CheckedContract.where(BackendContract::keepsSequencesApart),
                 "of sequence Numeric[value=1]: output 'OUT'");
     }
 
@@ -356,7 +351,7 @@ final class ContractFaultsTest {
                     }
                 },
                 sums(SequenceBatching.Strategy.OLDEST),
-                BackendContract::beginsSequencesAnew,
+                CheckedContract.where(BackendContract::beginsSequencesAnew),
                 "request 0 of sequence Numeric[value=1]: output 'OUT' of response 0");
     }
 
@@ -374,7 +369,7 @@ final class ContractFaultsTest {
                     }
                 },
                 sums(SequenceBatching.Strategy.DIRECT),
-                BackendContract::leavesNullRequestsAlone,
+                CheckedContract.where(BackendContract::leavesNullRequestsAlone),
                 "null request failed");
     }
 

@@ -1,7 +1,5 @@
 package dev.nereid.examples.vision;
 
-import static org.assertj.core.api.Assertions.assertThat;
-
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -10,24 +8,17 @@ import dev.nereid.testkit.contract.ContractExample;
 import dev.nereid.testkit.contract.ContractModel;
 import java.awt.image.BufferedImage;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
 
 final class FacesContractTest extends BackendContract {
-    private final FacesAmongModels faces = new FacesAmongModels();
-
-    @AfterEach
-    void responsesAreClosed() {
-        assertThat(faces.memory.buffersInUse()).isZero();
-    }
-
     @Override
     protected BackendProvider provider() {
-        return faces;
+        return new Faces();
     }
 
     @Override
     protected ContractModel model() {
-        return ContractModel.of(FacesAmongModels.settings())
+        return new FacesAmongModels()
+                .model()
                 .with(example(TestImages.halves(40, 20))
                         .output("BOXES", Shape.of(2, 4), 0f, 0, 20, 20, 20, 0, 40, 20)
                         .output("SCORES", Shape.of(2), 0.95f, 0.9f)

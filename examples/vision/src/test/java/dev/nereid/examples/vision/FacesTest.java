@@ -27,9 +27,8 @@ class FacesTest {
 
         assertThat(response.output("EXPRESSIONS").strings()).containsExactly("smiling", "sad");
         assertThat(models(faces)).containsExactly("face_detector", "expression_model", "expression_model");
-        assertThat(faces.client.sent()).allMatch(request -> request.cause().isPresent());
-        assertThat(faces.client.sent().getLast().inputs().get("FACE").shape()).isEqualTo(Shape.of(1, 3, 48, 48));
-        assertThat(faces.memory.buffersInUse()).isZero();
+        assertThat(faces.sent).allMatch(request -> request.cause().isPresent());
+        assertThat(faces.sent.getLast().inputs().get("FACE").shape()).isEqualTo(Shape.of(1, 3, 48, 48));
     }
 
     @Test
@@ -40,7 +39,6 @@ class FacesTest {
         assertThat(response.output("BOXES").shape()).isEqualTo(Shape.of(0, 4));
         assertThat(response.output("EXPRESSIONS").strings()).isEmpty();
         assertThat(models(faces)).containsExactly("face_detector");
-        assertThat(faces.memory.buffersInUse()).isZero();
     }
 
     @Test
@@ -65,8 +63,7 @@ class FacesTest {
 
         assertThat(infer(faces, TWO_FACES).failure())
                 .hasValueSatisfying(error -> assertThat(error.code()).isEqualTo(ErrorCode.UNAVAILABLE));
-        assertThat(faces.client.sent()).hasSize(3).allMatch(FakeModelRequest::isComplete);
-        assertThat(faces.memory.buffersInUse()).isZero();
+        assertThat(faces.sent).hasSize(3).allMatch(FakeModelRequest::isComplete);
     }
 
     @Test
@@ -79,7 +76,6 @@ class FacesTest {
         assertThat(infer(faces, TWO_FACES).failure())
                 .hasValueSatisfying(
                         error -> assertThat(error).hasMessageContaining("output 'scores': not in the response"));
-        assertThat(faces.memory.buffersInUse()).isZero();
     }
 
     private static void fail(FakeModelRequest request) {
@@ -89,13 +85,13 @@ class FacesTest {
     private static LocalResponse infer(FacesAmongModels faces, BufferedImage image) {
         ContractExample example = ContractExample.request()
                 .input("IMAGE", Tensor.ofByteStrings(Shape.of(1), List.of(TestImages.file("png", image))));
-        ContractModel model = ContractModel.of(FacesAmongModels.settings()).with(example);
-        try (LocalModel local = LocalModel.load(faces, model)) {
+        ContractModel model = faces.model().with(example);
+        try (LocalModel local = LocalModel.load(new Faces(), model)) {
             return local.infer(example);
         }
     }
 
     private static List<String> models(FacesAmongModels faces) {
-        return faces.client.sent().stream().map(FakeModelRequest::model).toList();
+        return faces.sent.stream().map(FakeModelRequest::model).toList();
     }
 }
