@@ -16,6 +16,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.jar.Attributes;
 import java.util.jar.JarFile;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -128,13 +129,16 @@ final class NewUserPathIT {
 
     @Test
     void theProjectOfAnyNameBuilds() throws Exception {
-        user.run(empty, generate("org.my-company", "my-own_step") + "mvn -B -f my-own_step package")
+        String lines = " -Dnereid.native=true '-Dnereid.shared=steps step-*.jar'";
+        user.run(empty, generate("org.my-company", "my-own_step") + "mvn -B -f my-own_step package" + lines)
                 .success();
 
         Path project = empty.resolve("my-own_step");
         try (JarFile jar = new JarFile(project.resolve("target/my-own_step.jar").toFile())) {
-            assertThat(jar.getManifest().getMainAttributes().getValue("Backend-Spi-Version"))
-                    .isEqualTo("1.0");
+            Attributes manifest = jar.getManifest().getMainAttributes();
+            assertThat(manifest.getValue("Backend-Spi-Version")).isEqualTo("1.0");
+            assertThat(manifest.getValue("Nereid-Native")).isEqualTo("true");
+            assertThat(manifest.getValue("Nereid-Shared")).isEqualTo("steps step-*.jar");
             try (var service = jar.getInputStream(jar.getEntry("META-INF/services/dev.nereid.spi.BackendProvider"))) {
                 assertThat(new String(service.readAllBytes(), StandardCharsets.UTF_8))
                         .contains("org.my_company.MyOwnStep");
