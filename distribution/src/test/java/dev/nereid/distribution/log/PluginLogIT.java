@@ -79,7 +79,10 @@ final class PluginLogIT {
                     "INFO slf4j - by the facade",
                     "WARN slf4j - as a warning",
                     "INFO task - by a task");
-            assertThat(log).doesNotContain("too fine");
+            assertThat(log)
+                    .doesNotContain("too fine")
+                    .containsOnlyOnce("native library in a plugin without 'Nereid-Native: true' in a manifest:"
+                            + " talker.jar!/native/libtalk.so");
         }
     }
 
@@ -123,6 +126,7 @@ final class PluginLogIT {
             jar.write(Files.readAllBytes(classes.resolve("talk/Talker.class")));
             jar.putNextEntry(new JarEntry("META-INF/services/" + BackendProvider.class.getName()));
             jar.write("talk.Talker".getBytes(StandardCharsets.UTF_8));
+            jar.putNextEntry(new JarEntry("native/libtalk.so")); // never loaded
         }
     }
 }

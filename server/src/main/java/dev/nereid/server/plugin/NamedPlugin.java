@@ -52,9 +52,12 @@ record NamedPlugin<P>(P provider, PluginBoundary boundary, Runnable close) {
     static <P> NamedPlugin<P> load(
             PluginSource found, PluginEnvironment environment, Class<P> type, Function<P, String> name)
             throws PluginException {
-        PluginSource source = copy(found, environment);
+        String digest = digest(found);
+        PluginSource source =
+                found.jars().isEmpty() ? found : environment.copies().copy(found, digest);
         PluginManifest.check(source, environment.spi(), Set.of(type));
-        PluginClassLoader loader = new PluginClassLoader(source, type.getClassLoader());
+        PluginClassLoader loader = PluginClassLoader.open(
+                source, type.getClassLoader(), () -> environment.copies().hold(found, digest));
         PluginBoundary boundary = new PluginBoundary(source.name(), loader);
         Runnable close = () -> boundary.close("the close of its jars", () -> close(loader));
         boolean loaded = false;
@@ -71,12 +74,9 @@ record NamedPlugin<P>(P provider, PluginBoundary boundary, Runnable close) {
         }
     }
 
-    private static PluginSource copy(PluginSource source, PluginEnvironment environment) throws PluginException {
-        if (source.jars().isEmpty()) {
-            return source; // its check says so
-        }
+    private static String digest(PluginSource source) throws PluginException {
         try {
-            return environment.copies().copy(source, PluginDigest.hash(source.jars()));
+            return PluginDigest.hash(source.jars());
         } catch (IOException e) {
             PluginManifest.requireReadable(source);
             throw new PluginException("its jars cannot be read: " + e.getMessage(), e);

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.Set;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -48,10 +49,14 @@ final class Plugin implements AutoCloseable {
         this.agents = List.copyOf(agents);
     }
 
-    /** Loads a plugin as a whole, or not at all. */
-    static Plugin open(PluginSource source, SpiVersion spi) throws PluginException {
+    /**
+     * Loads a plugin as a whole, or not at all.
+     *
+     * @param hold keeps its jars for a library that the process shares
+     */
+    static Plugin open(PluginSource source, SpiVersion spi, Supplier<Object> hold) throws PluginException {
         PluginManifest.check(source, spi, PROVIDERS);
-        PluginClassLoader loader = new PluginClassLoader(source, BackendProvider.class.getClassLoader());
+        PluginClassLoader loader = PluginClassLoader.open(source, BackendProvider.class.getClassLoader(), hold);
         Plugin plugin = null;
         try {
             plugin = load(source, loader);

@@ -4,6 +4,7 @@ import dev.nereid.server.plugin.jar.JarCopies;
 import dev.nereid.server.plugin.jar.PluginDigest;
 import dev.nereid.server.plugin.jar.PluginException;
 import dev.nereid.server.plugin.jar.PluginManifest;
+import dev.nereid.server.plugin.jar.PluginNatives;
 import dev.nereid.server.plugin.jar.PluginSource;
 import dev.nereid.server.plugin.jar.SpiVersion;
 import dev.nereid.spi.BackendException;
@@ -16,7 +17,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A plugin that was found and checked. Loads it for the first lease, and drops its class loader after the last. Safe for
@@ -26,6 +30,8 @@ import org.jspecify.annotations.Nullable;
  * one class loader, and unloads it at some time after that was collected; until then no other class loader can load it.
  */
 final class PluginSlot {
+    private static final Logger LOG = LoggerFactory.getLogger(PluginSlot.class);
+
     /**
      * What a plugin brings. Immutable.
      *
@@ -104,10 +110,11 @@ final class PluginSlot {
         boolean isSound = false;
         try {
             PluginManifest.check(copy.source(), environment.spi(), Plugin.PROVIDERS);
-            boolean isNative = PluginManifest.isNative(copy.source());
-            Loading loading = new Loading(source, digest, environment.spi(), copies, copy);
+            PluginNatives natives = PluginNatives.of(copy.source());
+            natives.requireSameLibrary();
+            Loading loading = new Loading(source, digest, environment.spi(), copies, copy, natives.advice());
             isSound = true;
-            return new PluginSlot(source, digest, stamp, isNative, loading, loading);
+            return new PluginSlot(source, digest, stamp, natives.isKept(), loading, loading);
         } finally {
             if (!isSound) {
                 copy.close();
@@ -273,12 +280,23 @@ final class PluginSlot {
         private final SpiVersion spi;
         private final JarCopies copies;
         private final JarCopies.Copy ofSlot;
+
+        /** What the author of the plugin has to do, until it is logged. */
+        private final AtomicReference<Optional<String>> advice;
+
         private volatile boolean isReplaced;
 
         /** The copies that the loaded plugin reads; {@code null} while it is not loaded. One thread at a time. */
         private volatile JarCopies.@Nullable Copy ofPlugin;
 
-        Loading(PluginSource source, String digest, SpiVersion spi, JarCopies copies, JarCopies.Copy ofSlot) {
+        Loading(
+                PluginSource source,
+                String digest,
+                SpiVersion spi,
+                JarCopies copies,
+                JarCopies.Copy ofSlot,
+                Optional<String> advice) {
+            this.advice = new AtomicReference<>(advice);
             this.source = source;
             this.digest = digest;
             this.spi = spi;
@@ -291,7 +309,11 @@ final class PluginSlot {
             JarCopies.Copy copy = copies.use(source, digest);
             boolean isOpen = false;
             try {
-                Plugin plugin = Plugin.open(copy.source(), spi);
+                Plugin plugin = Plugin.open(copy.source(), spi, () -> copies.hold(source, digest));
+                advice.getAndSet(Optional.empty())
+                        .ifPresent(text -> LOG.atWarn()
+                                .addKeyValue("plugin", source.name())
+                                .log("{} (plugin '{}')", text, source.name()));
                 ofPlugin = copy;
                 isOpen = true;
                 return plugin;

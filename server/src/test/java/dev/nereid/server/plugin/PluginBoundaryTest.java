@@ -67,6 +67,24 @@ final class PluginBoundaryTest {
     }
 
     @Test
+    void namesTheCureOfALibraryThatIsBoundToAnotherClassLoader() {
+        UnsatisfiedLinkError bound =
+                new UnsatisfiedLinkError("Native Library /x.so already loaded in another classloader");
+
+        assertThatThrownBy(() -> boundary.invoke("load", () -> {
+                    throw bound;
+                }))
+                .hasMessageContaining("add 'Nereid-Shared: NAME'");
+        assertThatThrownBy(() -> boundary.invoke("load", () -> {
+                    throw new BackendException(ErrorCode.UNAVAILABLE, "no tokenizer", bound);
+                }))
+                .hasMessageStartingWith("no tokenizer; ")
+                .hasMessageContaining("add 'Nereid-Shared: NAME'")
+                .extracting("code")
+                .isEqualTo(ErrorCode.UNAVAILABLE);
+    }
+
+    @Test
     void treatsAFailedReadinessCheckAsNotReady() {
         ModelInstance instance = new IsolatedInstance(
                 new ModelInstance() {

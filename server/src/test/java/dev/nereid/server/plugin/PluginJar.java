@@ -37,6 +37,7 @@ public final class PluginJar {
 
     private final Map<String, String> sources = new LinkedHashMap<>();
     private final Map<String, String> entries = new LinkedHashMap<>();
+    private final Map<String, Path> files = new LinkedHashMap<>();
     private final List<String> providers = new ArrayList<>();
     private final List<Path> classPath = new ArrayList<>();
     private final List<String> left = new ArrayList<>();
@@ -84,6 +85,12 @@ public final class PluginJar {
         return this;
     }
 
+    /** Adds a file as it is. */
+    public PluginJar file(String name, Path content) {
+        files.put(name, content);
+        return this;
+    }
+
     /** Leaves a class out of the jar after it was compiled. */
     public PluginJar without(String className) {
         left.add(className.replace('.', '/') + ".class");
@@ -100,6 +107,11 @@ public final class PluginJar {
                 addClasses(jar, classes);
                 if (!providers.isEmpty()) {
                     add(jar, "META-INF/services/" + BackendProvider.class.getName(), String.join("\n", providers));
+                }
+                for (Map.Entry<String, Path> entry : files.entrySet()) {
+                    jar.putNextEntry(new JarEntry(entry.getKey()));
+                    Files.copy(entry.getValue(), jar);
+                    jar.closeEntry();
                 }
                 for (Map.Entry<String, String> entry : entries.entrySet()) {
                     add(jar, entry.getKey(), entry.getValue());

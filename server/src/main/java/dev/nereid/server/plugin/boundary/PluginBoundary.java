@@ -39,6 +39,15 @@ public final class PluginBoundary {
     /** Causes may go round in circles. */
     private static final int MAX_CAUSES = 6;
 
+    /** A part of the message of the JVM. */
+    private static final String OTHER_LOADER = "already loaded in another classloader";
+
+    private static final String CURE =
+            "; the JVM lets one class loader alone load a native library: add 'Nereid-Shared: NAME' to the manifest of the"
+                    + " plugin (<nereid.shared>NAME</nereid.shared> in a pom.xml with nereid-backend-parent), with one NAME"
+                    + " in all plugins with this library; if the plugin was loaded a second time, 'Nereid-Native: true'"
+                    + " keeps its class loader";
+
     private static final Logger LOG = LoggerFactory.getLogger(PluginBoundary.class);
 
     private final String plugin;
@@ -107,7 +116,11 @@ public final class PluginBoundary {
                 throw new BackendException(ErrorCode.INTERNAL, where(method) + " returned null");
             }
             return result;
-        } catch (BackendException | VirtualMachineError e) {
+        } catch (BackendException e) {
+            throw e.getCause() != null && describe(e).endsWith(CURE)
+                    ? new BackendException(e.code(), e.getMessage() + CURE, e)
+                    : e;
+        } catch (VirtualMachineError e) {
             throw e;
         } catch (Throwable e) {
             if (isLogged) {
@@ -258,6 +271,6 @@ public final class PluginBoundary {
                     .append(message == null ? "" : ": " + message.strip());
             last = last.getCause();
         }
-        return text.toString();
+        return text + (text.indexOf(OTHER_LOADER) < 0 ? "" : CURE);
     }
 }

@@ -157,6 +157,19 @@ public final class JarCopies {
     }
 
     /**
+     * Keeps copies until the process ends, also if the class loader of this class does not: for a library that all servers of
+     * the process share.
+     *
+     * @param source the plugin
+     * @param digest the {@linkplain PluginDigest digest} of its jars
+     * @return what has to stay reachable until then, an object of the JDK
+     */
+    public Object hold(PluginSource source, String digest) {
+        use(source, digest); // never closed
+        return uses.held(digest);
+    }
+
+    /**
      * Ends a use, unless the plugin has unpacked files: native libraries stay mapped until the process ends, and are found by
      * their paths when the plugin is loaded again.
      */

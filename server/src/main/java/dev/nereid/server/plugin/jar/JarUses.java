@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -12,6 +13,7 @@ import java.time.Instant;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Says which copies of jars are in use, by this process and by others. Safe for use by any thread; blocks.
@@ -81,6 +83,9 @@ final class JarUses {
             channel.lock(0, Long.MAX_VALUE, true);
             isLocked = true;
             return channel;
+        } catch (OverlappingFileLockException e) { // of a server in this process whose class loader is another one
+            isLocked = true;
+            return channel;
         } finally {
             if (!isLocked) {
                 channel.close();
@@ -116,15 +121,41 @@ final class JarUses {
                 return false;
             }
             Files.createDirectories(directory);
+            // Not opened in vain: the close of a file releases the locks that others in the process have on it.
+            if (Files.exists(file) && !isOld(file, before)) {
+                return false;
+            }
             try (FileChannel channel = open(file);
-                    FileLock lock = channel.tryLock()) {
-                boolean isOld = Files.getLastModifiedTime(file).toInstant().isBefore(before);
-                if (lock == null || !isOld) {
+                    FileLock lock = tryLock(channel)) {
+                if (lock == null || !isOld(file, before)) {
                     return false;
                 }
                 removal.run();
                 return true;
             }
+        } finally {
+            LOCK.unlock();
+        }
+    }
+
+    private static boolean isOld(Path file, Instant before) throws IOException {
+        return Files.getLastModifiedTime(file).toInstant().isBefore(before);
+    }
+
+    private static @Nullable FileLock tryLock(FileChannel channel) throws IOException {
+        try {
+            return channel.tryLock();
+        } catch (OverlappingFileLockException e) { // used by a server in this process whose class loader is another one
+            return null;
+        }
+    }
+
+    /** Returns the open file of a copy that is in use, which holds the lock; another object for one that is not. */
+    Object held(String copy) {
+        LOCK.lock();
+        try {
+            Use use = HELD.get(file(copy));
+            return use == null ? copy : use.file;
         } finally {
             LOCK.unlock();
         }

@@ -5,11 +5,15 @@ import java.net.MalformedURLException;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Enumeration;
 import java.util.List;
+import java.util.Optional;
+import java.util.function.Supplier;
 
 /**
- * Class loader of one plugin: the JDK, {@code dev.nereid.spi} and the plugin's own jars. Safe for use by any thread.
+ * Class loader of one plugin: the JDK, {@code dev.nereid.spi}, the library that it shares with other plugins, and the
+ * plugin's own jars. Safe for use by any thread.
  *
  * <p>The JDK is loaded by the platform loader and wins over copies in the jars. The SPI is always loaded from the
  * server, also when a jar holds a copy of it; otherwise plugin and server would mean different types by one name.
@@ -37,9 +41,34 @@ public final class PluginClassLoader extends URLClassLoader {
      * @param shared the loader of the SPI
      */
     public PluginClassLoader(PluginSource plugin, ClassLoader shared) {
-        super("plugin " + plugin.name(), urls(plugin.jars()), ClassLoader.getPlatformClassLoader());
+        this(plugin, plugin.jars(), shared, ClassLoader.getPlatformClassLoader());
+    }
+
+    private PluginClassLoader(PluginSource plugin, List<Path> jars, ClassLoader shared, ClassLoader parent) {
+        super("plugin " + plugin.name(), urls(jars), parent);
         this.shared = shared;
         this.plugin = plugin.name();
+    }
+
+    /**
+     * Creates the loader of a plugin, and finds or creates that of the library that it shares.
+     *
+     * @param plugin the plugin
+     * @param shared the loader of the SPI
+     * @param hold keeps the plugin's jars until the process ends, for a library of the process; returns what has to stay
+     *     reachable for that, an object of the JDK
+     * @return the loader, closed by the caller
+     * @throws PluginException if the process has another library of that name
+     */
+    public static PluginClassLoader open(PluginSource plugin, ClassLoader shared, Supplier<Object> hold)
+            throws PluginException {
+        Optional<SharedLibrary> library = PluginNatives.of(plugin).shared();
+        if (library.isEmpty()) {
+            return new PluginClassLoader(plugin, shared);
+        }
+        List<Path> own = new ArrayList<>(plugin.jars());
+        own.removeAll(library.get().jars());
+        return new PluginClassLoader(plugin, own, shared, SharedLibraries.load(library.get(), hold));
     }
 
     /** Returns the name of the plugin. */
@@ -105,7 +134,7 @@ public final class PluginClassLoader extends URLClassLoader {
         return name.startsWith(SHARED_RESOURCES) ? shared.getResources(name) : super.getResources(name);
     }
 
-    private static URL[] urls(List<Path> jars) {
+    static URL[] urls(List<Path> jars) {
         return jars.stream().map(PluginClassLoader::url).toArray(URL[]::new);
     }
 

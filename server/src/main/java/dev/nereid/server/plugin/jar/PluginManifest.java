@@ -18,9 +18,6 @@ import org.jspecify.annotations.Nullable;
 public final class PluginManifest {
     static final String SPI_VERSION = "Backend-Spi-Version";
 
-    /** Set to {@code true} in a jar of a plugin that loads native libraries. */
-    static final String NATIVE = "Nereid-Native";
-
     private PluginManifest() {}
 
     /**
@@ -75,29 +72,7 @@ public final class PluginManifest {
         }
     }
 
-    /**
-     * Returns whether a jar says that the plugin loads native libraries.
-     *
-     * @param plugin the plugin
-     * @return whether it does
-     * @throws PluginException if its jars cannot be read
-     */
-    public static boolean isNative(PluginSource plugin) throws PluginException {
-        for (Path path : plugin.jars()) {
-            try (JarFile jar = new JarFile(path.toFile())) {
-                Manifest manifest = jar.getManifest();
-                if (manifest != null
-                        && Boolean.parseBoolean(manifest.getMainAttributes().getValue(NATIVE))) {
-                    return true;
-                }
-            } catch (IOException e) {
-                throw unreadable(path, e);
-            }
-        }
-        return false;
-    }
-
-    private static PluginException unreadable(Path jar, IOException e) {
+    static PluginException unreadable(Path jar, IOException e) {
         return new PluginException(jar.getFileName() + ": not a readable jar: " + e.getMessage(), e);
     }
 

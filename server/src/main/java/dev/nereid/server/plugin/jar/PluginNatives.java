@@ -1,0 +1,68 @@
+package dev.nereid.server.plugin.jar;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * What the jars of a plugin say about native libraries, and what they contain. Immutable.
+ *
+ * @param isKept whether the plugin stays loaded until the server ends
+ * @param shared the library that the plugin shares with others; empty for none
+ * @param unmentioned a native library of which no manifest says anything; empty for none
+ */
+public record PluginNatives(boolean isKept, Optional<SharedLibrary> shared, Optional<String> unmentioned) {
+    /**
+     * Reads the jars of a plugin.
+     *
+     * @param plugin the plugin
+     * @return what they say
+     * @throws PluginException if a jar cannot be read, or says what cannot be
+     */
+    public static PluginNatives of(PluginSource plugin) throws PluginException {
+        List<JarLines> jars = new ArrayList<>();
+        for (Path path : plugin.jars()) {
+            jars.add(JarLines.of(path));
+        }
+        Optional<SharedLibrary> shared = SharedLibrary.of(plugin.name(), jars);
+        boolean isMentioned = jars.stream().anyMatch(jar -> jar.isNative().isPresent());
+        return new PluginNatives(
+                jars.stream()
+                        .anyMatch(
+                                jar -> jar.isNative().map(Boolean::parseBoolean).orElse(false)),
+                shared,
+                jars.stream()
+                        .filter(jar -> !isMentioned
+                                && shared.filter(library -> library.jars().contains(jar.path()))
+                                        .isEmpty())
+                        .flatMap(jar -> jar.library().map(name -> jar.name() + "!/" + name).stream())
+                        .findFirst());
+    }
+
+    /**
+     * Refuses a library of other content than the one of its name that the process has loaded.
+     *
+     * @throws PluginException if it has another one
+     */
+    public void requireSameLibrary() throws PluginException {
+        if (shared.isPresent()) {
+            SharedLibraries.requireSame(shared.get());
+        }
+    }
+
+    /**
+     * Returns what the author of the plugin has to do.
+     *
+     * @return a sentence for the log; empty for nothing
+     */
+    public Optional<String> advice() {
+        return unmentioned.map(library -> "native library in a plugin without '" + JarLines.NATIVE
+                + ": true' in a manifest: "
+                + library + "; the JVM lets one class loader alone load a library, so that the plugin cannot be loaded"
+                + " again: add the line (in a pom.xml with nereid-backend-parent <nereid.native>true</nereid.native>), or"
+                + " '" + JarLines.SHARED + ": NAME' (<nereid.shared>NAME</nereid.shared>) if several plugins or"
+                + " servers of the process have the library, or '" + JarLines.NATIVE
+                + ": false' if no class loads it by System.load");
+    }
+}
