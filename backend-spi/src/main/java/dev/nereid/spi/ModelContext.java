@@ -123,6 +123,36 @@ public interface ModelContext {
     }
 
     /**
+     * Keeps an object for the rest of the load, such as a process.
+     *
+     * <p>{@link Backend#complete} starts it, for instance. {@link Backend#load} and the first {@link Model#newInstance} of the same load find it by {@link #take}. The server
+     * closes what is not taken, the last kept first, when the load ends or fails, or when the completion ends that no load
+     * follows, as for a check of the repository. What the close throws is logged. Any thread may keep and take objects.
+     *
+     * @param <T> the class of the object
+     * @param object the object, owned by the server from now on
+     * @return the object
+     * @throws IllegalStateException if the load has ended; the caller owns the object then
+     * @throws UnsupportedOperationException if the server keeps nothing; the caller owns the object then
+     */
+    default <T extends AutoCloseable> T keep(T object) {
+        throw new UnsupportedOperationException("keep: not available from this server");
+    }
+
+    /**
+     * Takes over an object that {@link #keep} has received in the same load.
+     *
+     * @param <T> the class of the object
+     * @param type the class, or a type that it has
+     * @return the object, owned by the caller: of several, the one that was kept first. Empty if there is none or all are
+     *     taken, as with {@code --disable-auto-complete-config}, where {@link Backend#complete} is not called, and after
+     *     the load
+     */
+    default <T extends AutoCloseable> Optional<T> take(Class<T> type) {
+        return Optional.empty();
+    }
+
+    /**
      * Returns the client for other models of the server.
      *
      * @return the client, the same at every call; during {@link Backend#complete}, and where there are no other models,

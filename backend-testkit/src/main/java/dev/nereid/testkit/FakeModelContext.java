@@ -15,10 +15,11 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
 
 /**
- * A {@link ModelContext} for tests of backends. Immutable but for its log and the record of read parameters.
+ * A {@link ModelContext} for tests of backends. Immutable but for its log, kept objects and the record of read parameters.
  *
  * @param settings the configuration of the model
  * @param modelDirectory the directory of the model
@@ -27,6 +28,7 @@ import java.util.concurrent.Executor;
  * @param logger the log of the model
  * @param client the client for other models; empty for a server that has none
  * @param parameters the parameters of the configuration, which record their reads
+ * @param kept the objects that the backend keeps and has not taken; a list that changes, for use by any thread
  */
 public record FakeModelContext(
         ModelSettings settings,
@@ -35,7 +37,8 @@ public record FakeModelContext(
         List<Device> instances,
         RecordedLog logger,
         Optional<ModelClient> client,
-        ModelParameters parameters)
+        ModelParameters parameters,
+        List<AutoCloseable> kept)
         implements ModelContext {
     /** Copies the components. */
     public FakeModelContext {
@@ -64,7 +67,8 @@ public record FakeModelContext(
                 instances,
                 logger,
                 Optional.empty(),
-                ModelParameters.of(Map.of()));
+                ModelParameters.of(Map.of()),
+                new CopyOnWriteArrayList<>());
     }
 
     /**
@@ -90,7 +94,7 @@ public record FakeModelContext(
      */
     public FakeModelContext with(ModelClient models) {
         return new FakeModelContext(
-                settings, modelDirectory, versionDirectory, instances, logger, Optional.of(models), parameters);
+                settings, modelDirectory, versionDirectory, instances, logger, Optional.of(models), parameters, kept);
     }
 
     /**
@@ -112,7 +116,7 @@ public record FakeModelContext(
      */
     public FakeModelContext withParameters(Map<String, String> more) {
         return new FakeModelContext(
-                settings, modelDirectory, versionDirectory, instances, logger, client, parameters.with(more));
+                settings, modelDirectory, versionDirectory, instances, logger, client, parameters.with(more), kept);
     }
 
     /**
@@ -122,6 +126,42 @@ public record FakeModelContext(
      */
     public List<String> unreadParameters() {
         return parameters.unread();
+    }
+
+    @Override
+    public <T extends AutoCloseable> T keep(T object) {
+        kept.add(object);
+        return object;
+    }
+
+    @Override
+    public <T extends AutoCloseable> Optional<T> take(Class<T> type) {
+        for (AutoCloseable object : kept) {
+            if (type.isInstance(object) && kept.remove(object)) {
+                return Optional.of(type.cast(object));
+            }
+        }
+        return Optional.empty();
+    }
+
+    /**
+     * Closes the objects that were kept and not taken, as the server does at the end of a load. What they throw is
+     * recorded in the log.
+     */
+    public void endLoad() {
+        for (AutoCloseable object : List.copyOf(kept).reversed()) {
+            if (kept.remove(object)) {
+                close(object);
+            }
+        }
+    }
+
+    private void close(AutoCloseable object) {
+        try {
+            object.close();
+        } catch (Exception | Error e) {
+            logger.log(System.Logger.Level.WARNING, "close of an object that was kept failed: " + e, e);
+        }
     }
 
     /**

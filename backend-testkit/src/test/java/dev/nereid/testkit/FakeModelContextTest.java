@@ -3,7 +3,10 @@ package dev.nereid.testkit;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.spi.ModelSettings;
+import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -54,5 +57,33 @@ final class FakeModelContextTest {
         }
         assertThat(context.logger().lines())
                 .containsExactly("ERROR task of the executor failed: java.lang.IllegalStateException: a bug");
+    }
+
+    @Test
+    void keepsObjectsUntilTheyAreTakenOrTheLoadEnds() {
+        List<String> closed = new ArrayList<>();
+        FakeModelContext other = context.withParameter("n", "1");
+        other.keep(new Kept("a", closed));
+        other.keep(new Kept("b", closed));
+        other.keep(new Kept("c", closed));
+
+        assertThat(context.take(Kept.class)).map(Kept::name).contains("a");
+        assertThat(context.kept()).hasSize(2);
+        context.endLoad();
+
+        assertThat(closed).containsExactly("c", "b");
+        assertThat(context.take(Kept.class)).isEmpty();
+        assertThat(context.logger().lines())
+                .containsExactly("WARNING close of an object that was kept failed: java.io.IOException: broken c");
+    }
+
+    private record Kept(String name, List<String> closed) implements AutoCloseable {
+        @Override
+        public void close() throws IOException {
+            closed.add(name);
+            if (name.equals("c")) {
+                throw new IOException("broken c");
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@ import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.FakeBackendContext;
+import dev.nereid.testkit.FakeModelContext;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -112,8 +113,10 @@ public abstract class BackendContract {
     @Test
     public final void completesWithoutContradiction() {
         Path cache = model.cacheDirectory().orElseThrow();
+        FakeModelContext context = model.context(0);
         try (Backend backend = provider().create(new FakeBackendContext(model.backendSettings(), cache, 1))) {
-            Optional<ModelCompletion> completion = backend.complete(model.context(0));
+            Optional<ModelCompletion> completion = backend.complete(context);
+            context.endLoad();
             completion.ifPresent(found -> {
                 int maxBatchSize = model.settings().maxBatchSize();
                 int limit = found.maxBatchSizeLimit().orElse(maxBatchSize);

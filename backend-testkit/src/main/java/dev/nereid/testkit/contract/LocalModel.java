@@ -87,20 +87,24 @@ public final class LocalModel implements AutoCloseable {
         Optional<ModelCalls> calls = given.calls();
         FakeModelContext plain = given.context(instances);
         FakeModelContext context = calls.map(one -> plain.with(one.client())).orElse(plain);
-        Model model = ContextLoader.returned("Backend.load", () -> backend.load(context));
-        LocalModel local = new LocalModel(given, backend, model, calls);
-        boolean created = false;
         try {
-            for (int i = 0; i < instances; i++) {
-                local.addInstance();
+            Model model = ContextLoader.returned("Backend.load", () -> backend.load(context));
+            LocalModel local = new LocalModel(given, backend, model, calls);
+            boolean created = false;
+            try {
+                for (int i = 0; i < instances; i++) {
+                    local.addInstance();
+                }
+                created = true;
+                return local;
+            } finally {
+                if (!created) {
+                    local.instances.forEach(ModelInstance::close);
+                    model.close();
+                }
             }
-            created = true;
-            return local;
         } finally {
-            if (!created) {
-                local.instances.forEach(ModelInstance::close);
-                model.close();
-            }
+            context.endLoad();
         }
     }
 

@@ -13,6 +13,8 @@ import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.PluginLogger;
+import dev.nereid.server.plugin.boundary.KeptObjects;
+import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
@@ -23,7 +25,6 @@ import dev.nereid.spi.ModelCompletion;
 import inference.ModelConfig;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.Executor;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -53,54 +54,59 @@ public final class VersionCompletion {
             BackendLease lease,
             VersionFiles files,
             Supervision supervision) {
-        ModelExecutor executor = executor(prepared, version, lease, supervision);
+        LoadScope scope = LoadScope.of(prepared, version, lease, files, supervision);
         try {
-            return complete(
-                    options,
-                    prepared,
-                    version,
-                    lease,
-                    files,
-                    executor,
-                    ModelSettingsReader.parameters(prepared.config()));
+            return complete(options, scope);
         } finally {
-            executor.close(() -> {});
+            scope.kept().close(); // first, since tasks may end with it
+            scope.executor().close(() -> {});
         }
     }
 
-    /** Creates the executor of a version. */
-    static ModelExecutor executor(PreparedModel prepared, long version, BackendLease lease, Supervision supervision) {
-        return new ModelExecutor(
-                new ModelRef(prepared.config().getName(), version),
-                lease.threads().plugin(),
-                supervision);
-    }
-
     /**
-     * Completes the configuration of a version that is loaded with the same executor, and records the parameters that its
-     * backend reads.
+     * What the completion of a version and the load that follows share.
+     *
+     * @param prepared the version's model
+     * @param version the version
+     * @param lease the lease on the model's backend
+     * @param files the private copies of the version's files
+     * @param executor runs tasks of the plugin
+     * @param kept what the plugin keeps until the end of the load
+     * @param parameters the parameters, which record their reads
      */
-    static ModelConfig complete(
-            ModelLoadOptions options,
+    record LoadScope(
             PreparedModel prepared,
             long version,
             BackendLease lease,
             VersionFiles files,
             ModelExecutor executor,
+            KeptObjects kept,
             ModelParameters parameters) {
-        Backend backend = lease.backend();
+        static LoadScope of(
+                PreparedModel prepared, long version, BackendLease lease, VersionFiles files, Supervision supervision) {
+            ModelExecutor executor = new ModelExecutor(
+                    new ModelRef(prepared.config().getName(), version),
+                    lease.threads().plugin(),
+                    supervision);
+            return new LoadScope(
+                    prepared,
+                    version,
+                    lease,
+                    files,
+                    executor,
+                    lease.newKeptObjects(),
+                    ModelSettingsReader.parameters(prepared.config()));
+        }
+    }
+
+    /** Completes the configuration of a version that may be loaded in the same scope. */
+    static ModelConfig complete(ModelLoadOptions options, LoadScope scope) {
+        PreparedModel prepared = scope.prepared();
+        Backend backend = scope.lease().backend();
         ModelConfig config = prepared.config();
         if (options.autoComplete()) {
             ConfigValidation.checkGivenTensors(config);
-            Optional<ModelCompletion> found = backend.complete(context(
-                    prepared,
-                    version,
-                    config,
-                    parameters,
-                    List.of(),
-                    Optional.empty(),
-                    files,
-                    lease.callbacks().isolate(executor)));
+            Optional<ModelCompletion> found = backend.complete(context(scope, config, List.of(), Optional.empty()));
             if (found.isEmpty() && !prepared.configured()) {
                 throw new BackendException(
                         ErrorCode.NOT_FOUND,
@@ -152,25 +158,20 @@ public final class VersionCompletion {
 
     /** Creates the view of a version that its backend gets. */
     static VersionContext context(
-            PreparedModel prepared,
-            long version,
-            ModelConfig config,
-            ModelParameters parameters,
-            List<Device> devices,
-            Optional<ModelClient> client,
-            VersionFiles files,
-            Executor executor) {
+            LoadScope scope, ModelConfig config, List<Device> devices, Optional<ModelClient> client) {
         PluginLogger logger = new PluginLogger(config.getBackend(), config.getName());
+        ModelDirectory directory = scope.prepared().directory();
         return new VersionContext(
-                ModelSettingsReader.settings(config, version),
-                parameters,
-                prepared.directory().path(),
-                prepared.directory().versionDirectory(version),
+                ModelSettingsReader.settings(config, scope.version()),
+                scope.parameters(),
+                directory.path(),
+                directory.versionDirectory(scope.version()),
                 devices,
                 logger,
                 client,
-                files,
-                executor,
+                scope.files(),
+                scope.lease().callbacks().isolate(scope.executor()),
+                scope.kept(),
                 Metrics.unpublished(logger));
     }
 }

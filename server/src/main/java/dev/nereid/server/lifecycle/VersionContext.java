@@ -1,7 +1,10 @@
 package dev.nereid.server.lifecycle;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.server.files.VersionFiles;
+import dev.nereid.server.plugin.boundary.KeptObjects;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.Metrics;
 import dev.nereid.spi.ModelClient;
@@ -13,7 +16,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Executor;
 
-/** One model version, as its backend sees it. Immutable but for the record of its reads. */
+/** One model version, as its backend sees it. Immutable but for what it keeps and
+ * the record of its reads. */
 record VersionContext(
         ModelSettings settings,
         ModelParameters parameters,
@@ -24,6 +28,7 @@ record VersionContext(
         Optional<ModelClient> client,
         VersionFiles files,
         Executor executor,
+        KeptObjects kept,
         Metrics metrics)
         implements ModelContext {
     VersionContext {
@@ -33,6 +38,17 @@ record VersionContext(
     @Override
     public Path privateFiles(Path directory, Collection<String> files) {
         return this.files.copy(directory, files);
+    }
+
+    @Override
+    public <T extends AutoCloseable> T keep(T object) {
+        kept.keep(requireNonNull(object, "object"));
+        return object;
+    }
+
+    @Override
+    public <T extends AutoCloseable> Optional<T> take(Class<T> type) {
+        return kept.take(type);
     }
 
     @Override

@@ -5,7 +5,6 @@ import static java.util.stream.Collectors.toList;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.NamedTensor;
-import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.ModelPlan;
 import dev.nereid.scheduler.ModelScheduler;
@@ -29,10 +28,12 @@ import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.instance.OwnedInstance;
 import dev.nereid.server.instance.Rollback;
+import dev.nereid.server.lifecycle.VersionCompletion.LoadScope;
 import dev.nereid.server.memory.ReportedMemory;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.PluginLogger;
+import dev.nereid.server.plugin.boundary.KeptObjects;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.request.RequestChecks;
 import dev.nereid.server.warmup.RunningWarmups;
@@ -118,36 +119,29 @@ public final class VersionLoader {
         long started = environment.clocks().nanoTime().getAsLong();
         BackendLease lease = backends.acquire(prepared.config().getBackend());
         VersionFiles files = backends.fileCopies().of(prepared.directory());
-        ModelExecutor executor = VersionCompletion.executor(prepared, version, lease, environment.supervision());
-        ModelParameters parameters = ModelSettingsReader.parameters(prepared.config());
-        boolean loaded = false;
-        try {
-            ServedModel served = load(prepared, version, lease, files, executor, started, parameters);
-            loaded = true;
-            return served;
-        } catch (BackendException e) {
-            report(prepared, MisspeltParameters.ofFailure(parameters)); // may be the reason
-            throw lease.notice().isEmpty()
-                    ? e
-                    : new BackendException(e.code(), e.getMessage() + " (" + lease.notice() + ")", e);
-        } finally {
-            if (!loaded) {
-                executor.closeFailed(() -> LeasedModel.release(files, lease));
+        LoadScope scope = LoadScope.of(prepared, version, lease, files, environment.supervision());
+        try (Rollback rollback = new Rollback()) {
+            rollback.add(() -> scope.executor().closeFailed(() -> LeasedModel.release(files, lease)));
+            try (KeptObjects _ = scope.kept()) { // closed before what else the load has
+                return load(scope, started, rollback);
+            } catch (BackendException e) {
+                report(prepared, MisspeltParameters.ofFailure(scope.parameters())); // may be the reason
+                throw lease.notice().isEmpty()
+                        ? e
+                        : new BackendException(e.code(), e.getMessage() + " (" + lease.notice() + ")", e);
             }
         }
     }
 
     /** Loads a version by a backend. Lease, private copies and executor belong to the version if it is loaded. */
-    private ServedModel load(
-            PreparedModel prepared,
-            long version,
-            BackendLease lease,
-            VersionFiles files,
-            ModelExecutor executor,
-            long started,
-            ModelParameters parameters) {
+    private ServedModel load(LoadScope scope, long started, Rollback rollback) {
+        PreparedModel prepared = scope.prepared();
+        long version = scope.version();
+        BackendLease lease = scope.lease();
+        VersionFiles files = scope.files();
+        ModelExecutor executor = scope.executor();
         Backend backend = lease.backend();
-        ModelConfig config = VersionCompletion.complete(options, prepared, version, lease, files, executor, parameters);
+        ModelConfig config = VersionCompletion.complete(options, scope);
         LoadIdentity identity = environment.cache().isEmpty()
                 ? LoadIdentity.NONE
                 : new FileIdentity(prepared, config, lease.digest(), version); // before the backend reads the files
@@ -157,46 +151,42 @@ public final class VersionLoader {
         executor.place(
                 options.instances().hostPolicies().placement(plans.getFirst().hostPolicy()));
         VersionContext context = VersionCompletion.context(
-                prepared,
-                version,
+                scope,
                 config,
-                parameters,
                 plans.stream().map(InstancePlan::device).collect(toList()),
                 Optional.of(lease.callbacks()
-                        .isolate(clients.apply(new ModelRef(prepared.directory().key(), version), lease.callbacks()))),
-                files,
-                lease.callbacks().isolate(executor));
+                        .isolate(clients.apply(new ModelRef(prepared.directory().key(), version), lease.callbacks()))));
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
-        try (Rollback rollback = new Rollback()) {
-            Model model = new LeasedModel(
-                    backend.load(context),
-                    lease,
-                    files,
-                    executor,
-                    instance -> watch.beginClose(prepared.directory().name(), version, instance));
-            rollback.add(model::close);
-            Optional<BatchingStrategy> strategy = BatchingStrategyFactory.of(model, config);
-            strategy.ifPresent(created -> rollback.add(created::close));
-            List<ModelInstance> instances = new InstanceFactory(
-                            watched(model, prepared, version), backend.traits(), options.instances())
-                    .create(plans, rollback);
-            parameters.endRecording();
-            report(prepared, MisspeltParameters.of(parameters));
-            Parts parts = new Parts(
-                    config,
-                    context.settings(),
-                    traitsOf(config, lease, model),
-                    labels,
-                    model,
-                    strategy,
-                    SequencePlanReader.plan(
-                            config, context.settings(), prepared.directory().path()),
-                    new Load(prepared.directory().key(), started, identity));
-            try (WarmupSamples warmup = warmup(prepared, config, context.settings(), model)) {
-                ServedModel served = serve(parts, plans, instances, warmup.samples(), rollback);
-                rollback.commit();
-                return served;
-            }
+        Model model = new LeasedModel(
+                backend.load(context),
+                lease,
+                files,
+                executor,
+                instance -> watch.beginClose(prepared.directory().name(), version, instance));
+        rollback.commit(); // the model closes its executor, and releases the lease
+        rollback.add(model::close);
+        Optional<BatchingStrategy> strategy = BatchingStrategyFactory.of(model, config);
+        strategy.ifPresent(created -> rollback.add(created::close));
+        List<ModelInstance> instances = new InstanceFactory(
+                        watched(model, prepared, version), backend.traits(), options.instances())
+                .create(plans, rollback);
+        scope.kept().close();
+        scope.parameters().endRecording();
+        report(prepared, MisspeltParameters.of(scope.parameters()));
+        Parts parts = new Parts(
+                config,
+                context.settings(),
+                traitsOf(config, lease, model),
+                labels,
+                model,
+                strategy,
+                SequencePlanReader.plan(
+                        config, context.settings(), prepared.directory().path()),
+                new Load(prepared.directory().key(), started, identity));
+        try (WarmupSamples warmup = warmup(prepared, config, context.settings(), model)) {
+            ServedModel served = serve(parts, plans, instances, warmup.samples(), rollback);
+            rollback.commit();
+            return served;
         }
     }
 

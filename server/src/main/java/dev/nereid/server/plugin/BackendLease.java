@@ -1,6 +1,7 @@
 package dev.nereid.server.plugin;
 
 import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.server.plugin.boundary.KeptObjects;
 import dev.nereid.server.plugin.jar.PluginThreads;
 import dev.nereid.spi.Backend;
 
@@ -49,6 +50,15 @@ public final class BackendLease implements AutoCloseable {
                 .map(opened -> opened.callbacks().boundary())
                 .map(boundary -> PluginThreads.of(boundary.plugin(), boundary.loader()))
                 .orElse(PluginThreads.NONE);
+    }
+
+    /**
+     * Creates a holder of objects that the backend keeps during a load.
+     *
+     * @return the holder, without objects; to be closed before the lease
+     */
+    public KeptObjects newKeptObjects() {
+        return new KeptObjects(lease.get().callbacks().boundary());
     }
 
     /**

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.server.files.FileCopies;
+import dev.nereid.server.plugin.boundary.KeptObjects;
+import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Metrics;
@@ -31,6 +33,7 @@ class VersionContextTest {
                 Optional.empty(),
                 new FileCopies(Path.of("none")).of(new ModelDirectory(Path.of("."), "m")),
                 Runnable::run,
+                new KeptObjects(new PluginBoundary("test", VersionContextTest.class.getClassLoader())),
                 Metrics.unpublished(log));
     }
 

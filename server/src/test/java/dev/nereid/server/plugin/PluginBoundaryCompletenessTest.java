@@ -175,7 +175,8 @@ final class PluginBoundaryCompletenessTest {
             "RepositoryAgent#close");
 
     /** Methods that hand a plugin's object to the server, which wraps it. */
-    private static final Set<String> CALLBACKS_WRAPPED = Set.of("LookupObserver#found", "ModelRequest#send");
+    private static final Set<String> CALLBACKS_WRAPPED =
+            Set.of("LookupObserver#found", "ModelContext#keep", "ModelRequest#send");
 
     /** Methods with an action of the plugin: short and fit for any thread by contract, so not worth an object each. */
     private static final Set<String> CALLBACKS_LEFT_ALONE =
