@@ -1,5 +1,8 @@
 package dev.nereid.spi;
 
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+
 /**
  * One execution context of a loaded model, bound to one device. <em>Implemented by backends.</em>
  *
@@ -14,6 +17,28 @@ package dev.nereid.spi;
  * @since 1.0
  */
 public interface ModelInstance extends AutoCloseable {
+    /**
+     * Returns a stage that completes when the instance can execute.
+     *
+     * <p>An instance that needs long for its start, such as a process, begins it in {@link Model#newInstance}, which returns
+     * at once. All instances of a model start at the same time then, and other models are loaded meanwhile. The load of the
+     * model, or the change that adds the instance, ends when all have started; warm-ups follow. Called once, right after
+     * {@code newInstance}, on the same thread.
+     *
+     * <p>The server waits an hour. When it stops to wait, also because another instance failed or the server stops, it
+     * cancels the stage ({@link CompletableFuture#cancel} of {@link
+     * CompletionStage#toCompletableFuture}), and calls {@link #close} when the stage has ended: after such a cancel at once,
+     * although work behind the stage may go on, which {@code close} ends. A stage that does not end delays the close of
+     * instance, model and plugin until it does.
+     *
+     * @return the stage, completed on any thread; completed already by default. If it fails, the load or the change fails:
+     *     with code and text of a {@link BackendException}, and with {@link ErrorCode#INTERNAL} otherwise
+     * @throws BackendException as {@link Model#newInstance}; the instance is closed
+     */
+    default CompletionStage<Void> started() {
+        return CompletableFuture.completedStage(null);
+    }
+
     /**
      * Runs a batch. May block as long as the execution takes.
      *

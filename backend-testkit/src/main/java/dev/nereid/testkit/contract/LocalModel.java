@@ -3,6 +3,7 @@ package dev.nereid.testkit.contract;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.testkit.FakeBackendContext;
@@ -17,6 +18,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /**
  * A model in memory, without a server: one backend, one model, its instances. Confined to the test's thread; {@link
@@ -38,6 +43,9 @@ import java.util.Set;
  */
 public final class LocalModel implements AutoCloseable {
     private static final int PROCESSORS = 2;
+
+    /** How long the start of an instance may take. */
+    private static final int START_SECONDS = 60;
 
     private final ContractModel given;
     private final Backend backend;
@@ -147,9 +155,29 @@ public final class LocalModel implements AutoCloseable {
     /** Creates one more instance, as an update of the configuration does while others serve. */
     void addInstance() {
         String name = given.settings().name() + "_0_" + created++;
-        instances.add(ContextLoader.returned(
+        ModelInstance instance = ContextLoader.returned(
                 "Model.newInstance",
-                () -> model.newInstance(new FakeInstanceContext(name, given.device(), List.of(), scratch))));
+                () -> model.newInstance(new FakeInstanceContext(name, given.device(), List.of(), scratch)));
+        instances.add(instance);
+        awaitStarted(name, ContextLoader.returned("ModelInstance.started", instance::started));
+    }
+
+    private static void awaitStarted(String name, CompletionStage<Void> start) {
+        try {
+            start.toCompletableFuture().get(START_SECONDS, TimeUnit.SECONDS);
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof BackendException failure
+                    ? new BackendException(failure.code(), String.valueOf(failure.getMessage()), failure)
+                    : new BackendException(ErrorCode.INTERNAL, "ModelInstance.started: " + e.getCause(), e);
+        } catch (TimeoutException e) {
+            throw new AssertionError(
+                    "ModelInstance.started: " + name + " has not started after " + START_SECONDS
+                            + " s (expected: a stage that ends)",
+                    e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted during the start of " + name, e);
+        }
     }
 
     /** Closes the first instance. */

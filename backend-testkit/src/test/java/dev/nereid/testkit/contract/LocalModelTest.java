@@ -4,13 +4,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** A model in a unit test, without a server. */
@@ -64,6 +69,30 @@ final class LocalModelTest {
             best = Duration.ofNanos(System.nanoTime() - start);
         }
         assertThat(best).isLessThan(MAX_TIME);
+    }
+
+    @Test
+    void waitsForTheStartOfTheInstance() {
+        CompletableFuture<Void> start = new CompletableFuture<>();
+        start.completeOnTimeout(null, 1, TimeUnit.MILLISECONDS);
+        try (LocalModel doubling = LocalModel.load(Doubling.of(new StartingInstance(start)), model)) {
+            assertThat(start).isCompleted();
+            assertThat(numbers(doubling.infer(request(5)))).containsExactly(10);
+        }
+
+        BackendException failure = new BackendException(ErrorCode.NOT_FOUND, "no module");
+        StartingInstance failing = new StartingInstance(CompletableFuture.failedFuture(failure));
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> LocalModel.load(Doubling.of(failing), model))
+                .withMessage("no module")
+                .satisfies(thrown -> assertThat(thrown.code()).isEqualTo(ErrorCode.NOT_FOUND));
+    }
+
+    private record StartingInstance(CompletableFuture<Void> started) implements ModelInstance {
+        @Override
+        public void execute(Batch batch) {
+            batch.requests().forEach(Doubling::apply);
+        }
     }
 
     private static ContractExample request(float... numbers) {

@@ -30,6 +30,9 @@ final class LoadBatch {
 
     private final AtomicInteger next = new AtomicInteger();
 
+    /** How many loads are under way beyond the window. */
+    private final AtomicInteger excess = new AtomicInteger();
+
     /**
      * Creates a batch, and begins nothing.
      *
@@ -53,6 +56,20 @@ final class LoadBatch {
         }
     }
 
+    /** Begins one more load, since one is paused. */
+    void extend() {
+        loadNext();
+    }
+
+    /** Begins no load after the next that ends, since one that was paused goes on. */
+    void reduce() {
+        excess.incrementAndGet();
+    }
+
+    private boolean isInExcess() {
+        return excess.getAndUpdate(more -> Math.max(0, more - 1)) > 0;
+    }
+
     /** Begins the next load that does not end at once, as all do once the server stops. */
     private void loadNext() {
         boolean isEnded = true;
@@ -66,7 +83,7 @@ final class LoadBatch {
             boolean goesOn = !isEnded;
             running.whenComplete((_, failure) -> {
                 end(order.get(index), failure);
-                if (goesOn) {
+                if (goesOn && !isInExcess()) {
                     loadNext();
                 }
             });

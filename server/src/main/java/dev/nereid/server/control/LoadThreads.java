@@ -1,57 +1,96 @@
 package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.server.instance.LoadWaits;
 import dev.nereid.spi.ErrorCode;
-import java.util.List;
+import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /**
- * Runs the loads of models on a bounded number of platform threads, since backends load in native code. Safe for use by
- * any thread. The threads end when they are idle.
+ * Runs the loads of models on platform threads, since backends load in native code. Safe for use by any thread. The
+ * threads end when they are idle.
+ *
+ * <p>A load needs one of a number of permits, which it releases while it waits for something slow: a pause. There are at
+ * most so many pauses at a time; further loads keep their permits while they wait. So the threads are bounded too.
  */
-final class LoadThreads {
+final class LoadThreads implements LoadWaits {
+    /** The most pauses at a time, for each permit. */
+    static final int MAX_PAUSES = 4;
+
     private static final long IDLE_SECONDS = 5;
 
-    private final ThreadPoolExecutor threads;
+    /** More than there are waiting loads. */
+    private static final int ALL = Integer.MAX_VALUE / 2;
+
+    private final ThreadPoolExecutor threads = new ThreadPoolExecutor(
+            0,
+            Integer.MAX_VALUE, // by the permits and the pauses
+            IDLE_SECONDS,
+            TimeUnit.SECONDS,
+            new SynchronousQueue<>(),
+            Thread.ofPlatform().name("load/", 0).factory());
+
+    private final Semaphore permits;
+    private final Semaphore pauses;
     private final Runnable whenFreed;
+
+    /** The threads of loads that have permits. */
+    private final Set<Thread> holders = ConcurrentHashMap.newKeySet();
+
+    private final CompletableFuture<Void> ended = new CompletableFuture<>();
+    private volatile Follower follower = new Follower() {};
+
+    /** Follows the pauses of loads. */
+    interface Follower {
+        /** A load releases its permit. Never blocks. */
+        default void paused() {}
+
+        /** A load that was paused goes on. Never blocks. */
+        default void resumed() {}
+    }
 
     /**
      * Creates a pool without threads.
      *
-     * @param count the number of loads at a time
+     * @param count the number of permits
      * @param whenFreed called after each load, when the memory that it took for a while is free; never blocks
      */
     LoadThreads(int count, Runnable whenFreed) {
         this.whenFreed = whenFreed;
-        threads = new ThreadPoolExecutor(
-                count,
-                count,
-                IDLE_SECONDS,
-                TimeUnit.SECONDS,
-                new LinkedBlockingQueue<>(),
-                Thread.ofPlatform().name("load/", 0).factory());
-        threads.allowCoreThreadTimeOut(true);
+        permits = new Semaphore(count, true);
+        pauses = new Semaphore((int) Math.min(ALL, (long) count * MAX_PAUSES));
+    }
+
+    /** Notifies a follower of pauses from now on, in place of an earlier one. */
+    void follow(Follower next) {
+        follower = next;
     }
 
     /**
-     * Runs a load when a thread is free, and waits for its end. Its waiting callers are bounded by those of {@link
+     * Runs a load when there is a permit, and waits for its end. Its waiting callers are bounded by those of {@link
      * ControlTasks}.
      *
      * @throws InferenceException {@link ErrorCode#UNAVAILABLE} if no more loads begin; or as the load
      */
     void run(Callable<?> load) throws InterruptedException {
+        permits.acquire();
         try {
-            Future<?> running = threads.submit(load);
+            checkOpen();
+            Future<?> running = threads.submit(() -> hold(load));
             running.get();
-        } catch (RejectedExecutionException | CancellationException e) {
-            throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
+        } catch (RejectedExecutionException e) {
+            throw notReady();
         } catch (ExecutionException e) {
             switch (e.getCause()) {
                 case InferenceException failure -> throw failure;
@@ -61,17 +100,59 @@ final class LoadThreads {
                 case null, default -> throw new IllegalStateException(e.getCause());
             }
         } finally {
+            permits.release();
             whenFreed.run();
         }
     }
 
-    /** Begins no more loads; those that run go on. */
+    private <T> T hold(Callable<T> load) throws Exception {
+        holders.add(Thread.currentThread());
+        try {
+            return load.call();
+        } finally {
+            holders.remove(Thread.currentThread());
+        }
+    }
+
+    @Override
+    public boolean await(CompletableFuture<?> stage, Duration limit) throws InterruptedException {
+        boolean isPaused = !stage.isDone() && holders.contains(Thread.currentThread()) && pauses.tryAcquire();
+        if (isPaused) {
+            follower.paused();
+            permits.release();
+        }
+        try {
+            CompletableFuture.anyOf(stage, ended).get(limit.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (ExecutionException | TimeoutException e) {
+            return stage.isDone();
+        } finally {
+            if (isPaused) {
+                permits.acquireUninterruptibly(); // at the latest when no more loads begin
+                pauses.release();
+                follower.resumed();
+            }
+        }
+        if (!stage.isDone()) {
+            checkOpen();
+        }
+        return stage.isDone();
+    }
+
+    private void checkOpen() {
+        if (ended.isDone()) {
+            throw notReady();
+        }
+    }
+
+    private static InferenceException notReady() {
+        return new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
+    }
+
+    /** Begins no more loads, and ends pauses; loads that run go on. */
     void end() {
         threads.shutdown();
-        for (Runnable waiting : List.copyOf(threads.getQueue())) {
-            if (threads.remove(waiting) && waiting instanceof Future<?> load) {
-                load.cancel(false);
-            }
+        if (ended.complete(null)) {
+            permits.release(ALL); // what waits sees the end
         }
     }
 }

@@ -12,6 +12,7 @@ import dev.nereid.server.dependency.ModelDependencies;
 import dev.nereid.server.ensemble.DependentEnsembles;
 import dev.nereid.server.ensemble.EnsembleLoader;
 import dev.nereid.server.files.PrivateDirectory;
+import dev.nereid.server.instance.InstanceStarts;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.MemoryRefresh;
 import dev.nereid.server.lifecycle.MeterRegistry;
@@ -96,7 +97,15 @@ public final class ModelLifecycle {
         MeterRegistry meters = new MeterRegistry(environment.clocks().wallClock());
         ModelPreparation preparation = new ModelPreparation(
                 backends, options, environment.rateLimiter().isLimiting(), watch);
-        VersionLoader loader = new VersionLoader(backends, options, environment, warmups, watch, meters, clients::of);
+        VersionLoader loader = new VersionLoader(
+                backends,
+                options,
+                environment,
+                warmups,
+                watch,
+                meters,
+                clients::of,
+                new InstanceStarts(threads, InstanceStarts.LIMIT));
         EnsembleLoader ensembles = new EnsembleLoader(models, options, environment, meters, dependencies);
         VersionUpdater updater = new VersionUpdater(backends, loader, options, warmups);
         Optional<ModelDescriber> describer = controlOptions.mode() == ModelControlMode.DEMAND
@@ -155,6 +164,7 @@ public final class ModelLifecycle {
                 catalog,
                 controlOptions,
                 options.loadThreads());
+        threads.follow(startup);
         control = switch (controlOptions.mode()) {
             case EXPLICIT -> new ExplicitModelControl(named, new RepositoryIndex(models, Optional.of(repository)));
             case DEMAND -> demandControl.orElseThrow();

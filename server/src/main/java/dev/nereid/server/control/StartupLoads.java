@@ -32,10 +32,10 @@ import org.slf4j.LoggerFactory;
 /**
  * Loads the models of the start, as the control mode says. Begun once; then safe for use by any thread.
  *
- * <p>As many loads are under way as there are load threads, in the order of names. The models in directories are loaded
+ * <p>As many loads are under way as there are permits for loads, in the order of names; one more for each that is paused. The models in directories are loaded
  * first, while remote repositories are listed, so that one that cannot be reached does not delay them.
  */
-final class StartupLoads {
+final class StartupLoads implements LoadThreads.Follower {
     private static final Logger LOG = LoggerFactory.getLogger(StartupLoads.class);
 
     private final ModelRepository repository;
@@ -87,7 +87,8 @@ final class StartupLoads {
                 || options.startupModels().contains(ModelControlOptions.ALL);
         if (!isAll) {
             options.startupModels().forEach(ModelName::check);
-            first = begin(options.startupModels().stream().flatMap(this::keysOf).toList());
+            first = batch(options.startupModels().stream().flatMap(this::keysOf).toList());
+            first.begin(window);
             listed.complete(null);
             return;
         }
@@ -100,7 +101,8 @@ final class StartupLoads {
                     ModelName.check(name);
                     keysOf(name).forEach(models::add); // also those in no repository, whose loads say so
                 });
-        first = begin(models);
+        first = batch(models);
+        first.begin(window); // which may be extended at once
         if (repository.isRemote()) {
             Thread.ofVirtual().name("remote-start").start(() -> addRemote(local));
         } else {
@@ -122,11 +124,21 @@ final class StartupLoads {
         }
     }
 
-    private LoadBatch begin(Collection<String> models) {
-        LoadBatch batch = new LoadBatch(models, load);
+    @Override
+    public void paused() {
+        first.extend();
+        remote.extend();
+    }
+
+    @Override
+    public void resumed() {
+        first.reduce();
+        remote.reduce();
+    }
+
+    private LoadBatch batch(Collection<String> models) {
         models.forEach(catalog::loading); // before the first load: the server is not ready until all are loaded
-        batch.begin(window);
-        return batch;
+        return new LoadBatch(models, load);
     }
 
     private static List<String> keys(RepositoryScan scan) {
@@ -146,7 +158,8 @@ final class StartupLoads {
             }
             List<String> models = new ArrayList<>(keys(all));
             models.removeAll(new HashSet<>(keys(local)));
-            remote = begin(models);
+            remote = batch(models);
+            remote.begin(window);
             Set<String> present = new HashSet<>(keys(all));
             present.addAll(all.duplicates());
             repository.retain(present);

@@ -115,7 +115,8 @@ public final class InstanceFactory {
         return future.resultNow();
     }
 
-    private static void rethrow(@Nullable Throwable failure) {
+    /** Throws the failure of an instance, if there is one. */
+    static void rethrow(@Nullable Throwable failure) {
         if (failure instanceof BackendException backendFailure) {
             throw new BackendException(
                     backendFailure.code(), String.valueOf(backendFailure.getMessage()), backendFailure);

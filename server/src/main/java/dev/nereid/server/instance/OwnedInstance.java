@@ -15,20 +15,37 @@ import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Forwards to an instance while its GPU works, and owns its scratch memory. Immutable; as safe for concurrent use as the instance. Its close
  * frees the memory that the instance left allocated.
  */
 public final class OwnedInstance implements ModelInstance {
+    private static final Logger LOG = LoggerFactory.getLogger(OwnedInstance.class);
+
     private final ModelInstance instance;
     private final InstanceMemory memory;
 
     /** The memory of its GPU; empty for an instance elsewhere. */
     private final Optional<DeviceMemory> device;
 
-    private OwnedInstance(ModelInstance instance, InstanceMemory memory, Optional<DeviceMemory> device) {
+    private final String name;
+
+    /** Ends with the start of the instance, and not before, also when it is cancelled. */
+    private final CompletableFuture<Void> start;
+
+    private OwnedInstance(
+            String name,
+            ModelInstance instance,
+            CompletableFuture<Void> start,
+            InstanceMemory memory,
+            Optional<DeviceMemory> device) {
+        this.name = name;
         this.instance = instance;
+        this.start = start;
         this.memory = memory;
         this.device = device;
     }
@@ -68,7 +85,18 @@ public final class OwnedInstance implements ModelInstance {
                 ? memory.device(
                         new MemoryPlace(MemoryPlace.Kind.GPU, plan.device().id()))
                 : Optional.empty();
-        OwnedInstance owned = new OwnedInstance(created, scratch, gpu);
+        CompletableFuture<Void> start;
+        try {
+            start = created.started().toCompletableFuture();
+        } catch (RuntimeException | Error e) {
+            try {
+                created.close();
+            } finally {
+                scratch.close();
+            }
+            throw e;
+        }
+        OwnedInstance owned = new OwnedInstance(plan.name(), created, start, scratch, gpu);
         try {
             if (gpu.isPresent()) {
                 options.gpuLimits().check(plan, gpu.get());
@@ -78,6 +106,11 @@ public final class OwnedInstance implements ModelInstance {
             owned.close();
             throw e;
         }
+    }
+
+    @Override
+    public CompletableFuture<Void> started() {
+        return start;
     }
 
     @Override
@@ -101,8 +134,24 @@ public final class OwnedInstance implements ModelInstance {
         return (device.isEmpty() || device.get().failure().isEmpty()) && instance.isReady();
     }
 
+    /** Closes the instance, or has it closed with the end of its start. That is cancelled before. */
     @Override
     public void close() {
+        if (!start.isDone() && !start.cancel(true)) {
+            LOG.atWarn()
+                    .addKeyValue("instance", name)
+                    .log(
+                            "start cannot be cancelled: the instance is closed when it ends, and its model then"
+                                    + " (instance '{}')",
+                            name);
+            CompletableFuture<Void> _ = start.whenComplete(
+                    (_, _) -> Thread.ofPlatform().daemon().name("close/" + name).start(this::closeNow));
+        } else {
+            closeNow();
+        }
+    }
+
+    private void closeNow() {
         try {
             instance.close();
         } finally {

@@ -18,29 +18,63 @@ import dev.nereid.spi.Shape;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
  * A model that owns a lease on its backend and copies of its files, which end with its close. As safe for use as the model.
  *
- * @param model the model
- * @param lease the lease
- * @param files the private copies of its files
- * @param executor runs tasks of its plugin; lease and copies end after the last of them
- * @param closing begins to watch the close of an instance, by its name, or of the model, by an empty one
+ * <p>It is closed after the last of its instances: of an instance with a start that cannot be cancelled, the close follows
+ * when the load that failed has closed the model already.
  */
-record LeasedModel(
-        Model model,
-        BackendLease lease,
-        VersionFiles files,
-        ModelExecutor executor,
-        Function<String, ModelLoadWatch.Step> closing)
-        implements PaddedModel {
+final class LeasedModel implements PaddedModel {
+    private final Model model;
+    private final BackendLease lease;
+    private final VersionFiles files;
+    private final ModelExecutor executor;
+    private final Function<String, ModelLoadWatch.Step> closing;
+
+    /** The model and its open instances. */
+    private final AtomicInteger uses = new AtomicInteger(1);
+
+    /**
+     * Creates the owner of a model.
+     *
+     * @param model the model
+     * @param lease the lease
+     * @param files the private copies of its files
+     * @param executor runs tasks of its plugin; lease and copies end after the last of them
+     * @param closing begins to watch the close of an instance, by its name, or of the model, by an empty one
+     */
+    LeasedModel(
+            Model model,
+            BackendLease lease,
+            VersionFiles files,
+            ModelExecutor executor,
+            Function<String, ModelLoadWatch.Step> closing) {
+        this.model = model;
+        this.lease = lease;
+        this.files = files;
+        this.executor = executor;
+        this.closing = closing;
+    }
+
+    BackendLease lease() {
+        return lease;
+    }
+
+    ModelExecutor executor() {
+        return executor;
+    }
+
     @Override
     public ModelInstance newInstance(InstanceContext context) {
         String name = context.name();
-        return new WatchedInstance(model.newInstance(context), () -> closing.apply(name));
+        ModelInstance created = model.newInstance(context);
+        uses.incrementAndGet();
+        return new WatchedInstance(created, () -> closing.apply(name), this::release);
     }
 
     @Override
@@ -70,6 +104,14 @@ record LeasedModel(
 
     @Override
     public void close() {
+        release();
+    }
+
+    /** Ends the use by the model, or by an instance. The last one closes the model. */
+    private void release() {
+        if (uses.decrementAndGet() > 0) {
+            return;
+        }
         try (ModelLoadWatch.Step _ = closing.apply("")) {
             try {
                 model.close();
@@ -93,9 +135,15 @@ record LeasedModel(
      *
      * @param instance the instance
      * @param closing begins to watch the close
+     * @param closed called after the close
      */
-    private record WatchedInstance(ModelInstance instance, Supplier<ModelLoadWatch.Step> closing)
+    private record WatchedInstance(ModelInstance instance, Supplier<ModelLoadWatch.Step> closing, Runnable closed)
             implements ModelInstance {
+        @Override
+        public CompletionStage<Void> started() {
+            return instance.started();
+        }
+
         @Override
         public void execute(Batch batch) {
             instance.execute(batch);
@@ -115,6 +163,8 @@ record LeasedModel(
         public void close() {
             try (ModelLoadWatch.Step _ = closing.get()) {
                 instance.close();
+            } finally {
+                closed.run();
             }
         }
     }

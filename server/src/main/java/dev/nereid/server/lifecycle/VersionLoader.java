@@ -25,6 +25,7 @@ import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.instance.InstanceFactory;
 import dev.nereid.server.instance.InstancePlan;
+import dev.nereid.server.instance.InstanceStarts;
 import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.instance.OwnedInstance;
 import dev.nereid.server.instance.Rollback;
@@ -72,6 +73,7 @@ public final class VersionLoader {
     private final ModelLoadWatch watch;
     private final MeterRegistry meters;
     private final BiFunction<ModelRef, Executor, ModelClient> clients;
+    private final InstanceStarts starts;
 
     /**
      * Creates the loader of a server's versions.
@@ -83,6 +85,7 @@ public final class VersionLoader {
      * @param watch reports overdue loads
      * @param meters the statistics of the versions
      * @param clients creates the client of a version for other models, by its key and number and what runs its actions
+     * @param starts waits for the starts of instances
      */
     public VersionLoader(
             BackendRegistry backends,
@@ -91,7 +94,9 @@ public final class VersionLoader {
             RunningWarmups warmups,
             ModelLoadWatch watch,
             MeterRegistry meters,
-            BiFunction<ModelRef, Executor, ModelClient> clients) {
+            BiFunction<ModelRef, Executor, ModelClient> clients,
+            InstanceStarts starts) {
+        this.starts = starts;
         this.clients = clients;
         this.meters = meters;
         this.watch = watch;
@@ -170,6 +175,7 @@ public final class VersionLoader {
         List<ModelInstance> instances = new InstanceFactory(
                         watched(model, prepared, version), backend.traits(), options.instances())
                 .create(plans, rollback);
+        starts.await(plans, instances);
         scope.kept().close();
         scope.parameters().endRecording();
         report(prepared, MisspeltParameters.of(scope.parameters()));
@@ -220,6 +226,11 @@ public final class VersionLoader {
     /** Creates one instance of a model, with the memory of the server. */
     ModelInstance newInstance(Model model, InstancePlan plan) {
         return OwnedInstance.create(model, plan, environment.memory(), options.instances());
+    }
+
+    /** Waits until new instances of a version have started. */
+    void awaitStarted(List<InstancePlan> plans, List<ModelInstance> instances) {
+        starts.await(plans, instances);
     }
 
     /** Reads the warm-up of a version, to be closed when its instances are warm. */

@@ -218,6 +218,7 @@ public final class VersionUpdater {
             List<ModelInstance> created = new InstanceFactory(
                             plan -> loader.newInstance(served.model(), plan), traits, options.instances())
                     .create(missing, rollback);
+            loader.awaitStarted(missing, created);
             for (int i = 0; i < missing.size(); i++) {
                 added.add(new LoadedInstance(missing.get(i), created.get(i)));
             }

@@ -5,6 +5,7 @@ import dev.nereid.spi.Batch;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * Forwards to a plugin's model instance through the plugin boundary. Immutable; as safe for concurrent use as the
@@ -19,6 +20,11 @@ final class IsolatedInstance implements ModelInstance {
     IsolatedInstance(ModelInstance instance, PluginBoundary boundary) {
         this.instance = instance;
         this.boundary = boundary;
+    }
+
+    @Override
+    public CompletableFuture<Void> started() {
+        return boundary.invokeStage("ModelInstance.started", instance::started);
     }
 
     @Override

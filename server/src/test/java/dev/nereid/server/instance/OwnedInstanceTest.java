@@ -27,6 +27,9 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -76,6 +79,82 @@ final class OwnedInstanceTest {
         }
         instance.close();
         memory.close();
+    }
+
+    /** A start that cannot be cancelled uses the memory on. */
+    @Test
+    void closesAnInstanceWithTheEndOfItsStart() throws Exception {
+        CompletableFuture<Void> start = new CompletableFuture<>() {
+            @Override
+            public boolean cancel(boolean mayInterruptIfRunning) {
+                return false;
+            }
+        };
+        CompletableFuture<Long> closed = new CompletableFuture<>();
+        ModelInstance instance = OwnedInstance.create(
+                context -> {
+                    AllocatedMemory allocated = context.allocate(MemoryPlace.HOST, 8);
+                    return new StartingInstance(start, () -> {
+                        closed.complete(memory.bytesInUse());
+                        allocated.close();
+                    });
+                },
+                plan,
+                memory);
+        assertThat(instance.started().toCompletableFuture()).isNotDone();
+
+        instance.close();
+        assertThat(closed).isNotDone();
+        start.complete(null);
+
+        assertThat(closed.get(30, TimeUnit.SECONDS)).isEqualTo(8);
+    }
+
+    @Test
+    void closesAnInstanceThatFailsAtTheBeginOfItsStart() {
+        List<String> closed = new ArrayList<>();
+        BackendException failure = new BackendException(ErrorCode.UNAVAILABLE, "no program");
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> OwnedInstance.create(
+                        context -> {
+                            context.allocate(MemoryPlace.HOST, 8);
+                            return new FailingInstance(failure, closed);
+                        },
+                        plan,
+                        memory))
+                .isSameAs(failure);
+        assertThat(closed).containsExactly("closed");
+        memory.close();
+    }
+
+    private record StartingInstance(CompletableFuture<Void> started, Runnable whenClosed) implements ModelInstance {
+        @Override
+        public void execute(Batch batch) {
+            throw new IllegalStateException("not reached");
+        }
+
+        @Override
+        public void close() {
+            whenClosed.run();
+        }
+    }
+
+    private record FailingInstance(BackendException failure, List<String> closed) implements ModelInstance {
+        @Override
+        public CompletionStage<Void> started() {
+            throw failure;
+        }
+
+        @Override
+        public void execute(Batch batch) {
+            throw new IllegalStateException("not reached");
+        }
+
+        @Override
+        public void close() {
+            closed.add("closed");
+        }
     }
 
     @Test

@@ -14,6 +14,7 @@ import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.server.instance.InstanceStarts;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
@@ -255,7 +256,8 @@ final class ModelUnloadTest {
                 new RunningWarmups(),
                 new ModelLoadWatch(Supervision.NONE, System::nanoTime),
                 new MeterRegistry(InstantSource.system()),
-                (_, _) -> new FakeModelClient(new LeakCheckingMemory()));
+                (_, _) -> new FakeModelClient(new LeakCheckingMemory()),
+                new InstanceStarts((stage, _) -> stage.isDone(), InstanceStarts.LIMIT));
     }
 
     private PreparedModel prepare(String name, String execution, String more) throws IOException {

@@ -3,6 +3,7 @@ package dev.nereid.server.lifecycle;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.server.instance.InstanceStarts;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.PluginEnvironment;
@@ -101,7 +102,8 @@ public final class TestGenerations implements AutoCloseable {
                 new RunningWarmups(),
                 watch,
                 new MeterRegistry(InstantSource.system()),
-                (_, _) -> new FakeModelClient(new LeakCheckingMemory()));
+                (_, _) -> new FakeModelClient(new LeakCheckingMemory()),
+                new InstanceStarts((stage, _) -> stage.isDone(), InstanceStarts.LIMIT));
     }
 
     /** Returns the directory of a model, which is created by its first load. */

@@ -714,6 +714,7 @@ final class PluginBoundaryCompletenessTest {
                 case "long" -> 1L;
                 case "String" -> "x";
                 case "Path" -> Path.of("x");
+                case "CompletionStage" -> CompletableFuture.completedStage(null);
                 case "Set" -> Set.of();
                 case "List" -> List.of();
                 case "Map" -> Map.of();

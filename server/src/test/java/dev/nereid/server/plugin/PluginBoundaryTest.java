@@ -24,6 +24,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
 import org.junit.jupiter.api.Test;
 
 /** Calls that cross the plugin boundary. */
@@ -82,6 +85,50 @@ final class PluginBoundaryTest {
                 .hasMessageContaining("add 'Nereid-Shared: NAME'")
                 .extracting("code")
                 .isEqualTo(ErrorCode.UNAVAILABLE);
+    }
+
+    @Test
+    void theStartOfAnInstanceEndsWithTheStageOfThePlugin() {
+        CompletableFuture<Void> stage = new CompletableFuture<>();
+        CompletableFuture<Void> start = started(stage);
+        assertThat(start).isNotDone();
+        stage.complete(null);
+        assertThat(start).isCompleted();
+
+        BackendException failure = new BackendException(ErrorCode.NOT_FOUND, "no module é");
+        assertThat(started(CompletableFuture.failedFuture(new CompletionException(failure)))
+                        .exceptionNow())
+                .isSameAs(failure);
+        assertThat(started(CompletableFuture.failedFuture(new NoClassDefFoundError("Missing")))
+                        .exceptionNow())
+                .isInstanceOf(BackendException.class)
+                .hasMessage("plugin 'test': ModelInstance.started failed: java.lang.NoClassDefFoundError: Missing");
+    }
+
+    /** A stage that a plugin keeps to itself goes on. */
+    @Test
+    void aCancelledStartEndsWithTheStageOfThePlugin() {
+        CompletableFuture<Void> stage = new CompletableFuture<>();
+        assertThat(started(stage).cancel(true)).isTrue();
+        assertThat(stage).isCancelled();
+
+        CompletableFuture<Void> hidden = new CompletableFuture<>();
+        CompletableFuture<Void> start = started(hidden.minimalCompletionStage());
+        assertThat(start.cancel(true)).isFalse();
+        assertThat(start).isNotDone();
+        hidden.complete(null);
+        assertThat(start).isCompleted();
+    }
+
+    private CompletableFuture<Void> started(CompletionStage<Void> stage) {
+        return new IsolatedInstance(new StartingInstance(stage), boundary).started();
+    }
+
+    private record StartingInstance(CompletionStage<Void> started) implements ModelInstance {
+        @Override
+        public void execute(Batch batch) {
+            throw new IllegalStateException("not reached");
+        }
     }
 
     @Test

@@ -5,7 +5,9 @@ import dev.nereid.spi.ErrorCode;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -196,6 +198,67 @@ public final class PluginBoundary {
             }
         });
         return isolated;
+    }
+
+    /**
+     * Calls a method of the plugin that returns a stage without a result.
+     *
+     * @param method the name of the method, for messages
+     * @param invocation the invocation
+     * @return ends with the stage of the plugin, and fails with {@link BackendException}, or with a {@link
+     *     VirtualMachineError}. Its cancel cancels the stage of the plugin, and has an effect if that ends then
+     * @throws BackendException as {@link #invoke}
+     */
+    public CompletableFuture<Void> invokeStage(String method, Invocation<CompletionStage<Void>> invocation) {
+        CompletionStage<Void> stage = invoke(method, invocation);
+        PluginStage isolated = new PluginStage(() -> {
+            boolean _ = invokeOrElse(method, () -> stage.toCompletableFuture().cancel(true), () -> false);
+        });
+        CompletionStage<Void> _ = invoke(
+                method,
+                () -> stage.whenComplete(
+                        (_, failure) -> isolated.end(failure == null ? null : failure(method, failure))));
+        return isolated;
+    }
+
+    private Throwable failure(String method, Throwable failure) {
+        Throwable cause = failure;
+        for (int depth = 0; depth < MAX_CAUSES && cause instanceof CompletionException; depth++) {
+            cause = cause.getCause() == null ? new IllegalStateException(cause.getMessage()) : cause.getCause();
+        }
+        if (cause instanceof BackendException || cause instanceof VirtualMachineError) {
+            return cause;
+        }
+        if (!(cause instanceof CancellationException)) { // mostly by the server
+            LOG.atError()
+                    .addKeyValue("plugin", plugin)
+                    .setCause(cause)
+                    .log("plugin failed in {} (plugin '{}')", method, plugin);
+        }
+        return new BackendException(ErrorCode.INTERNAL, where(method) + " failed: " + describe(cause), cause);
+    }
+
+    /** Ends with the stage of a plugin, also when it is cancelled. */
+    private static final class PluginStage extends CompletableFuture<Void> {
+        private final Runnable cancel;
+
+        PluginStage(Runnable cancel) {
+            this.cancel = cancel;
+        }
+
+        void end(@Nullable Throwable failure) {
+            if (failure == null) {
+                complete(null);
+            } else {
+                completeExceptionally(failure);
+            }
+        }
+
+        @Override
+        public boolean cancel(boolean mayInterruptIfRunning) {
+            cancel.run();
+            return isDone();
+        }
     }
 
     /**

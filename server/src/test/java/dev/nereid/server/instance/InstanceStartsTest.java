@@ -1,0 +1,91 @@
+package dev.nereid.server.instance;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelInstance;
+import inference.ModelInstanceGroup;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.junit.jupiter.api.Test;
+
+/** The end of the wait for instances. */
+final class InstanceStartsTest {
+    private static final Duration LIMIT = Duration.ofSeconds(7);
+
+    private final CompletableFuture<Void> first = new CompletableFuture<>();
+    private final CompletableFuture<Void> second = new CompletableFuture<>();
+
+    private record Instance(CompletionStage<Void> started) implements ModelInstance {
+        @Override
+        public void execute(Batch batch) {
+            throw new IllegalStateException("not reached");
+        }
+    }
+
+    private static InstancePlan plan(String name) {
+        return new InstancePlan(
+                name,
+                Device.CPU,
+                List.of(),
+                false,
+                ModelInstanceGroup.newBuilder().build());
+    }
+
+    private void await(LoadWaits waits) {
+        new InstanceStarts(waits, LIMIT)
+                .await(List.of(plan("m_0"), plan("m_1")), List.of(new Instance(first), new Instance(second)));
+    }
+
+    private static boolean check(CompletableFuture<?> stage, Duration limit) {
+        assertThat(limit).isEqualTo(LIMIT);
+        return stage.isDone();
+    }
+
+    @Test
+    void endsWhenAllHaveStarted() {
+        first.complete(null);
+        await((stage, limit) -> {
+            assertThat(stage).isNotDone();
+            second.complete(null);
+            return check(stage, limit);
+        });
+    }
+
+    @Test
+    void endsWithTheFirstFailure() {
+        second.completeExceptionally(new BackendException(ErrorCode.NOT_FOUND, "no module"));
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> await(InstanceStartsTest::check))
+                .withMessage("no module")
+                .satisfies(failure -> assertThat(failure.code()).isEqualTo(ErrorCode.NOT_FOUND));
+    }
+
+    @Test
+    void namesTheInstancesThatTakeTooLong() {
+        first.complete(null);
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> await(InstanceStartsTest::check))
+                .withMessage("instances [m_1] have not started after 7 s (expected: a start within this time)")
+                .satisfies(failure -> assertThat(failure.code()).isEqualTo(ErrorCode.UNAVAILABLE));
+    }
+
+    @Test
+    void endsWithAnInterrupt() {
+        assertThatExceptionOfType(InferenceException.class)
+                .isThrownBy(() -> await((_, _) -> {
+                    throw new InterruptedException();
+                }))
+                .withMessageContaining("interrupted");
+        assertThat(Thread.interrupted()).isTrue();
+    }
+}
