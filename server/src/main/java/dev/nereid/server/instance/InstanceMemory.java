@@ -9,12 +9,15 @@ import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.ObjLongConsumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -25,10 +28,15 @@ import org.slf4j.LoggerFactory;
 final class InstanceMemory implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceMemory.class);
 
+    /** The place of one allocation in this many is recorded. */
+    private static final int PLACE_INTERVAL = 128;
+
     private final String instance;
     private final TensorMemory memory;
     private final ObjLongConsumer<String> leftMemory;
-    private final Set<Allocated> open = ConcurrentHashMap.newKeySet();
+    private final Set<Held> open = ConcurrentHashMap.newKeySet();
+    private final AtomicLong allocations = new AtomicLong();
+    private final AtomicBoolean reported = new AtomicBoolean();
     private volatile boolean closed;
 
     /**
@@ -57,38 +65,38 @@ final class InstanceMemory implements AutoCloseable {
         if (byteSize < 0) {
             throw new IllegalArgumentException("byteSize: " + byteSize + " (expected: >= 0)");
         }
-        Allocated allocated;
+        Held held;
         try {
-            allocated = allocateIn(place, byteSize);
+            held = allocateIn(place, byteSize);
         } catch (InferenceException e) {
             throw SchedulerErrors.of(e);
         }
-        open.add(allocated);
+        open.add(held);
         if (closed) {
-            allocated.close();
+            held.free();
             throw new BackendException(ErrorCode.UNAVAILABLE, "instance '" + instance + "': closed");
         }
-        return allocated;
+        return new Allocated(this, held);
     }
 
-    private Allocated allocateIn(MemoryPlace place, long byteSize) {
+    private Held allocateIn(MemoryPlace place, long byteSize) {
         if (place.kind() == MemoryPlace.Kind.PINNED) {
             return allocatePinned(place, byteSize);
         }
         if (place.isHost()) {
-            return new Allocated(memory.allocate(byteSize), MemoryPlace.HOST);
+            return new Held(memory.allocate(byteSize), MemoryPlace.HOST);
         }
         DeviceMemory device = memory.device(place)
                 .orElseThrow(() -> new BackendException(
                         ErrorCode.UNSUPPORTED, "no memory in " + place + " (expected: memory of the host)"));
-        return new Allocated(device.allocate(byteSize), place);
+        return new Held(device.allocate(byteSize), place);
     }
 
     /** Refuses the memory where pinned memory runs out: an instance does not get another place from time to time. */
-    private Allocated allocatePinned(MemoryPlace place, long byteSize) {
+    private Held allocatePinned(MemoryPlace place, long byteSize) {
         Optional<TensorBuffer> pinned = memory.allocatePinned(byteSize);
         if (pinned.isPresent()) {
-            return new Allocated(pinned.get(), place);
+            return new Held(pinned.get(), place);
         }
         if (hasPinned()) {
             throw new InferenceException(
@@ -96,7 +104,7 @@ final class InstanceMemory implements AutoCloseable {
                     "no pinned memory for " + byteSize
                             + " bytes. Use --pinned-memory-pool-byte-size to increase the limit.");
         }
-        return new Allocated(memory.allocate(byteSize), MemoryPlace.HOST);
+        return new Held(memory.allocate(byteSize), MemoryPlace.HOST);
     }
 
     private boolean hasPinned() {
@@ -110,9 +118,8 @@ final class InstanceMemory implements AutoCloseable {
     public void close() {
         closed = true;
         long left = 0;
-        for (Allocated allocated : open) {
-            left += allocated.segment().byteSize();
-            allocated.close();
+        for (Held held : open) {
+            left += held.free();
         }
         if (left > 0) {
             LOG.atWarn()
@@ -123,33 +130,84 @@ final class InstanceMemory implements AutoCloseable {
         }
     }
 
-    /** A buffer that may be closed more than once. Safe for use by any thread. */
-    private final class Allocated implements AllocatedMemory {
+    /** Frees memory that nothing reaches any more, and logs the first. */
+    private void forgotten(Held held) {
+        long bytes = held.free();
+        if (bytes > 0 && !reported.getAndSet(true)) {
+            LOG.atWarn()
+                    .addKeyValue("instance", instance)
+                    .addKeyValue("bytes", bytes)
+                    .setCause(held.where)
+                    .log(
+                            "instance '{}': {} bytes of its memory were not closed, and the server freed them (expected:"
+                                    + " AllocatedMemory.close){}",
+                            instance,
+                            bytes,
+                            held.where == null ? "" : "; they were allocated where the stack shows");
+            leftMemory.accept(instance, bytes);
+        }
+    }
+
+    /** Where memory was allocated. */
+    private static final class Place extends Throwable {
+        private static final long serialVersionUID = 1;
+
+        Place() {
+            super("the memory was allocated here");
+        }
+    }
+
+    /**
+     * A buffer that may be freed more than once. Safe for use by any thread. Never refers to the object that the plugin has of
+     * it, so that it is noticed when the plugin has forgotten that.
+     */
+    private final class Held {
         private final TensorBuffer buffer;
         private final MemoryPlace place;
+        private final @Nullable Throwable where =
+                allocations.getAndIncrement() % PLACE_INTERVAL == 0 ? new Place() : null;
         private final AtomicBoolean freed = new AtomicBoolean();
 
-        Allocated(TensorBuffer buffer, MemoryPlace place) {
+        Held(TensorBuffer buffer, MemoryPlace place) {
             this.buffer = buffer;
             this.place = place;
         }
 
+        /** Frees the buffer; returns its size, 0 if it was freed before. */
+        long free() {
+            if (!freed.compareAndSet(false, true)) {
+                return 0;
+            }
+            open.remove(this);
+            long bytes = buffer.segment().byteSize();
+            buffer.close();
+            return bytes;
+        }
+    }
+
+    /** A buffer as the plugin sees it. It is freed when neither this object nor its memory segment is reachable. */
+    private static final class Allocated implements AllocatedMemory {
+        private final Held held;
+        private final MemorySegment segment;
+
+        Allocated(InstanceMemory memory, Held held) {
+            this.held = held;
+            segment = held.buffer.segment().reinterpret(Arena.ofAuto(), _ -> memory.forgotten(held));
+        }
+
         @Override
         public MemorySegment segment() {
-            return buffer.segment();
+            return segment;
         }
 
         @Override
         public MemoryPlace place() {
-            return place;
+            return held.place;
         }
 
         @Override
         public void close() {
-            if (freed.compareAndSet(false, true)) {
-                open.remove(this);
-                buffer.close();
-            }
+            held.free();
         }
     }
 }

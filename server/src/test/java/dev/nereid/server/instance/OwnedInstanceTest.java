@@ -23,7 +23,9 @@ import dev.nereid.testkit.FakeDeviceMemory;
 import dev.nereid.testkit.FakeRequest;
 import dev.nereid.testkit.LeakCheckingMemory;
 import inference.ModelInstanceGroup;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -31,6 +33,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -206,6 +209,44 @@ final class OwnedInstanceTest {
         assertThat(left).containsExactly(plan.name() + ": 8");
         assertThat(memory.bytesInUse()).isZero();
         memory.close();
+    }
+
+    @Test
+    @Timeout(60)
+    void freesMemoryThatAnInstanceHasForgotten() {
+        List<String> left = new ArrayList<>();
+        ModelInstance instance = OwnedInstance.create(
+                model,
+                plan,
+                memory,
+                InstanceOptions.DEFAULT.withLeftMemory((name, bytes) -> left.add(name + ": " + bytes)));
+        InstanceContext context = contexts.getFirst();
+        AllocatedMemory kept = context.allocate(MemoryPlace.HOST, 8);
+        MemorySegment part = context.allocate(MemoryPlace.HOST, 16).segment().asSlice(8);
+        forget(context);
+        forget(context);
+
+        awaitBytesInUse(24);
+
+        part.set(ValueLayout.JAVA_BYTE, 7, (byte) 1);
+        Reference.reachabilityFence(part);
+        part = null;
+        awaitBytesInUse(8);
+        assertThat(left).singleElement().asString().startsWith(plan.name() + ": ");
+        kept.close();
+        instance.close();
+        memory.close();
+    }
+
+    private static void forget(InstanceContext context) {
+        context.allocate(MemoryPlace.HOST, 100).segment().fill((byte) 1);
+    }
+
+    private void awaitBytesInUse(long bytes) {
+        while (memory.bytesInUse() != bytes) {
+            System.gc();
+            Thread.onSpinWait();
+        }
     }
 
     @Test
