@@ -1,6 +1,7 @@
 package dev.nereid.api;
 
 import dev.nereid.api.statistics.ExecutorUse;
+import dev.nereid.api.statistics.HeldResponses;
 import dev.nereid.api.statistics.LoadCounts;
 import dev.nereid.api.statistics.ModelFaults;
 import dev.nereid.api.statistics.ModelStatistics;
@@ -98,6 +99,15 @@ public interface ModelCatalog {
      * @return the figures, by name and then version; empty by default
      */
     default List<ExecutorUse> executors() {
+        return List.of();
+    }
+
+    /**
+     * Returns the responses that every version holds which has sent requests to other models, replaced loads of it included.
+     *
+     * @return the figures, by name and then version; empty by default
+     */
+    default List<HeldResponses> heldResponses() {
         return List.of();
     }
 

@@ -7,6 +7,9 @@ import java.util.Optional;
  * A response of another model. Owned by its receiver, and closed once, on any thread; confined to one thread at a time.
  * <em>Implemented by the server.</em>
  *
+ * <p>A response that is not closed keeps the other model from being unloaded. The server releases it, and logs that once, when
+ * neither the response nor a tensor or memory segment of it is reachable, and with the close of the model that holds it.
+ *
  * @since 1.0
  */
 @Incubating

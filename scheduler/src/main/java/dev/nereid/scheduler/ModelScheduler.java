@@ -474,6 +474,11 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     }
 
     @Override
+    public boolean isWorking() {
+        return waiting() > 0 || !executing().isEmpty() || model.detached().areExecuted();
+    }
+
+    @Override
     public boolean isIdle() {
         return inFlight() == 0 && !queue.hasSequences();
     }

@@ -88,6 +88,15 @@ public interface Scheduler extends AutoCloseable {
     }
 
     /**
+     * Returns whether any request is not completed. A request that moves between threads at this moment may be missed.
+     *
+     * @return whether requests wait or are executed; the others in flight are completed, and their memory is in use
+     */
+    default boolean isWorking() {
+        return inFlight() > 0;
+    }
+
+    /**
      * Returns the number of waiting requests.
      *
      * @return the current number

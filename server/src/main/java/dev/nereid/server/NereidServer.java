@@ -411,6 +411,15 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         components.close();
     }
 
+    /**
+     * Returns what plugins have forgotten to release, such as responses of other models. The server has released it.
+     *
+     * @return a sentence as in the log for each, in the order in which it was found, about 100 at most; also after the close
+     */
+    public List<String> forgotten() {
+        return components.lifecycle().forgotten();
+    }
+
     private static String describe(ModelStatus failure) {
         String version =
                 failure.version().isPresent() ? " version " + failure.version().getAsLong() : "";

@@ -346,6 +346,14 @@ final class TestPlugins {
                         case "wait_alone":
                             respond(request, await(models.request(to.get(0)).input("INPUT0", input)));
                             return CompletableFuture.completedStage(null);
+                        case "forget": // copies the output, and never closes the response
+                            put(request, await(ask(models, to.get(0), request, input)));
+                            return CompletableFuture.completedStage(null);
+                        case "keep":
+                            ModelResponse kept = await(ask(models, to.get(0), request, input));
+                            KEPT.add(kept);
+                            put(request, kept);
+                            return CompletableFuture.completedStage(null);
                         case "wait_later":
                             CompletableFuture<Void> outcome = new CompletableFuture<>();
                             ask(models, to.get(0), request, input).send(new ModelResponseObserver() {
@@ -487,6 +495,13 @@ final class TestPlugins {
                     } catch (BackendException | InterruptedException e) {
                         throw new CompletionException(e);
                     }
+                }
+
+                private static final List<ModelResponse> KEPT = new CopyOnWriteArrayList<>();
+
+                private static void put(InferenceRequest request, ModelResponse response) {
+                    Tensor output = response.requireOutput("OUTPUT0");
+                    request.response().put("OUTPUT0", Tensor.ofFloats(output.shape(), output.floats()));
                 }
 
                 private static void respond(InferenceRequest request, ModelResponse response) {

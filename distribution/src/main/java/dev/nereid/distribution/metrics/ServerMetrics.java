@@ -87,6 +87,10 @@ final class ServerMetrics {
                 text,
                 "executors of models",
                 () -> ExecutorMetrics.text(server.models().executors()));
+        write(
+                text,
+                "responses of models",
+                () -> ResponseMetrics.text(server.models().heldResponses()));
         write(text, "sequences", () -> SequenceMetrics.text(server.models().sequences()));
         return text.toByteArray();
     }

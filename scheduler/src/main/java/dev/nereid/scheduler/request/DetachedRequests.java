@@ -82,6 +82,11 @@ public final class DetachedRequests {
                 .toList();
     }
 
+    /** Returns whether any of the requests is executed and not completed. */
+    public boolean areExecuted() {
+        return requests.stream().anyMatch(Detached::isExecuting);
+    }
+
     /** Returns the number of requests. */
     int count() {
         return requests.size();

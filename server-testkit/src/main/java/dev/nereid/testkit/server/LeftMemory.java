@@ -14,8 +14,15 @@ final class LeftMemory implements ObjLongConsumer<String> {
         instances.add(instance + ": " + bytes + " bytes");
     }
 
-    /** Fails if an instance left memory, or tensor memory is in use after the close of the server. */
-    void check(long bytesInUse) {
+    /**
+     * Fails if an instance left memory, or tensor memory is in use after the close of the server.
+     *
+     * @param forgotten what plugins have forgotten to release, and the server has released
+     */
+    void check(long bytesInUse, List<String> forgotten) {
+        if (!forgotten.isEmpty()) {
+            throw new AssertionError(String.join("; ", forgotten));
+        }
         if (!instances.isEmpty()) {
             throw new AssertionError("scratch memory left by instances: " + List.copyOf(instances)
                     + " (expected: none, freed by ModelInstance.close)");

@@ -31,7 +31,8 @@ import java.util.List;
  * <p>Outputs that do not fit the configuration, are missing or unknown fail their request here, with a text that names
  * them; a server passes them on or drops them, and logs each once, as {@link LocalServerBuilder#withWrongOutputs} does.
  *
- * <p>{@link #close} completes what is still executed, and fails if a model or a backend left tensor memory in use.
+ * <p>{@link #close} completes what is still executed, and fails if a model or a backend left tensor memory in use,
+ * or has not closed a response of another model, with the sentence that a server logs.
  */
 public final class LocalServer implements AutoCloseable {
     private final NereidServer server;
@@ -125,14 +126,15 @@ public final class LocalServer implements AutoCloseable {
     /**
      * Completes the requests, closes everything and deletes the files.
      *
-     * @throws AssertionError if an instance left scratch memory, or tensor memory is in use afterwards
+     * @throws AssertionError if an instance left scratch memory, a model has not closed a response of another one, or tensor
+     *     memory is in use afterwards
      * @throws InferenceException if requests do not end within the timeout
      */
     @Override
     public void close() {
         try {
             server.close();
-            left.check(server.memory().bytesInUse());
+            left.check(server.memory().bytesInUse(), server.forgotten());
         } finally {
             files.close();
         }

@@ -453,6 +453,34 @@ final class LocalServerTest {
     }
 
     @Test
+    void failsIfAResponseIsNotClosed() throws InterruptedException {
+        AtomicReference<ModelContext> caller = new AtomicReference<>();
+        TestBackend.Instances forgets = place -> batch -> {
+            Tensor input = batch.requests().getFirst().requireInput("INPUT");
+            ModelRequest request = caller.get().models().request("doubled").input("INPUT", input);
+            try {
+                Tensor doubled = request.sendAndWait().requireOutput("OUTPUT");
+                batch.put("OUTPUT", Tensor.ofFloats(doubled.shape(), doubled.floats()));
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        };
+        LocalServer server = LocalServer.with(new Twice(), new TestBackend("forgetful", forgets, caller::set))
+                .model("doubled", "backend: \"twice\" max_batch_size: 8")
+                .model("caller", "backend: \"forgetful\" max_batch_size: 8\n" + TENSORS)
+                .start();
+        assertThat(server.infer("caller", LocalRequest.of("INPUT", 2.5f)).floats("OUTPUT"))
+                .containsExactly(5);
+
+        assertThatExceptionOfType(AssertionError.class)
+                .isThrownBy(server::close)
+                .withMessageMatching(
+                        "model 'caller', version 1, plugin 'forgetful': (a|1) response of model 'doubled' was not"
+                                + " closed, and the server released it \\(expected: ModelResponse.close, such as by"
+                                + " try-with-resources\\)");
+    }
+
+    @Test
     void namesTheTensorOfAWrongType() {
         TestBackend longs = new TestBackend("longs", place -> batch -> {
             batch.gather("INPUT").longs();

@@ -8,12 +8,12 @@ import dev.nereid.server.dependency.ModelDependencies;
 import dev.nereid.server.lifecycle.ModelLoadWatch;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.repository.ModelKey;
+import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelClient;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /** Creates the clients by which the models of a server send requests to each other. Safe for use by any thread. */
@@ -21,7 +21,6 @@ public final class ModelClients {
     private final ServedModels models;
     private final ModelLoadWatch loads;
     private final ModelDependencies dependencies;
-    private final OpenResponses responses = new OpenResponses();
 
     /** The model versions that have sent requests. */
     private final Set<ModelRef> callers = ConcurrentHashMap.newKeySet();
@@ -53,12 +52,11 @@ public final class ModelClients {
     /**
      * Creates the client of a model version.
      *
-     * @param caller the key and the version of the model
-     * @param actions runs actions of the model on responses, never on the calling thread
+     * @param holder the model version, and the responses that it holds
      * @return its client
      */
-    public ModelClient of(ModelRef caller, Executor actions) {
-        return new ServerModelClient(this, caller, actions);
+    public ModelClient of(ResponseHolder holder) {
+        return new ServerModelClient(this, holder);
     }
 
     /**
@@ -68,11 +66,6 @@ public final class ModelClients {
      */
     public Set<ModelRef> callers() {
         return callers;
-    }
-
-    /** Returns the open responses of all models. */
-    OpenResponses responses() {
-        return responses;
     }
 
     /** Takes note that a model sends requests. */

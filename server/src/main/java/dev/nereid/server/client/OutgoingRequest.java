@@ -15,6 +15,7 @@ import dev.nereid.scheduler.client.CausingRequest;
 import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
@@ -34,7 +35,6 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
@@ -43,9 +43,8 @@ final class OutgoingRequest implements ModelRequest {
     private static final CancelHook NO_HOOK = () -> {};
 
     private final ModelClients clients;
-    private final ModelRef caller;
+    private final ResponseHolder holder;
     private final String model;
-    private final Executor actions;
     private final List<InputTensor> inputs = new ArrayList<>();
     private final List<Tensor> tensors = new ArrayList<>();
     private final List<RequestedOutput> outputs = new ArrayList<>();
@@ -67,14 +66,12 @@ final class OutgoingRequest implements ModelRequest {
     /**
      * Creates a request without inputs.
      *
-     * @param caller the version that sends it
+     * @param holder the version that sends it, and holds the responses
      * @param model the key of the other model, or its name
-     * @param actions runs actions of the sender, never on the calling thread
      */
-    OutgoingRequest(ModelClients clients, ModelRef caller, String model, Executor actions) {
-        this.actions = actions;
+    OutgoingRequest(ModelClients clients, ResponseHolder holder, String model) {
         this.clients = clients;
-        this.caller = caller;
+        this.holder = holder;
         this.model = model;
     }
 
@@ -168,7 +165,7 @@ final class OutgoingRequest implements ModelRequest {
 
     @Override
     public CompletionStage<ModelResponse> send() {
-        SingleResponse single = new SingleResponse(this, model, actions);
+        SingleResponse single = new SingleResponse(this, model, holder.actions());
         send(single);
         return single.outcome();
     }
@@ -208,7 +205,8 @@ final class OutgoingRequest implements ModelRequest {
             throw new IllegalStateException("request to model '" + model + "': sent before (expected: sent once)");
         }
         sent = true;
-        SentModelRequest request = new SentModelRequest(this, model, observer, clients.responses());
+        Throwable place = holder.sends();
+        SentModelRequest request = new SentModelRequest(this, model, observer, response -> holder.add(response, place));
         KeptInputs kept = new KeptInputs();
         InferenceServer server;
         InferRequest outgoing;
@@ -259,15 +257,15 @@ final class OutgoingRequest implements ModelRequest {
             all.addAll(causing.callers());
         }
         all.addAll(waiting);
-        all.remove(caller);
-        all.add(caller);
+        all.remove(holder.caller());
+        all.add(holder.caller());
         return List.copyOf(all);
     }
 
     /** Keeps the memory of an input if the server knows it; returns what ends that. */
     private Optional<Runnable> keep(Tensor tensor) {
         Optional<Runnable> own = cause instanceof CausingRequest causing ? causing.keep(tensor) : Optional.empty();
-        return own.or(() -> clients.responses().keep(tensor));
+        return own.or(() -> holder.keep(tensor));
     }
 
     /** Ends what keeps the memory of the inputs, once. */

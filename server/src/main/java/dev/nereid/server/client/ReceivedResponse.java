@@ -1,42 +1,37 @@
 package dev.nereid.server.client;
 
-import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
-import dev.nereid.api.TensorLease;
 import dev.nereid.api.parameter.ParameterView;
+import dev.nereid.server.response.HeldResponse;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.Parameters;
 import dev.nereid.spi.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.locks.ReentrantLock;
 
-/** A response of another model, as a backend sees it. Its outputs may be leased by any thread until it is closed. */
+/**
+ * A response of another model, as a backend sees it. Its outputs may be leased by any thread until it is closed.
+ *
+ * <p>A backend may forget it. Then its memory is released, but never while a tensor or a memory segment of it can be read:
+ * they keep {@link #reachability} alive, as this object does.
+ */
 final class ReceivedResponse implements ModelResponse {
     private final InferResponse response;
+    private final HeldResponse held;
     private final List<NamedTensor> outputs;
-    private final OpenResponses open;
-    private final ReentrantLock lock = new ReentrantLock();
 
-    @GuardedBy("lock")
-    private boolean closed;
+    /** The scope of the outputs. What is registered with it runs when neither this object nor a tensor is reachable. */
+    private final Arena reachability = Arena.ofAuto();
 
-    /** Creates the view of a response, which it owns. */
-    ReceivedResponse(InferResponse response, OpenResponses open) {
+    /** Creates the view of a response, whose memory belongs to {@code held}. */
+    ReceivedResponse(InferResponse response, HeldResponse held) {
         this.response = response;
-        this.open = open;
+        this.held = held;
         outputs = response.outputs();
-        for (int i = 0; i < outputs.size(); i++) {
-            if (isKnown(i)) {
-                open.add(this, i, outputs.get(i).tensor());
-            }
-        }
-    }
-
-    private boolean isKnown(int output) {
-        Tensor tensor = outputs.get(output).tensor();
-        return tensor.place().isHost() && tensor.byteSize() > 0;
+        MemorySegment.NULL.reinterpret(0, reachability, _ -> held.forgotten());
     }
 
     @Override
@@ -53,34 +48,31 @@ final class ReceivedResponse implements ModelResponse {
     public Optional<Tensor> output(String name) {
         return outputs.stream()
                 .filter(output -> output.name().equals(name))
-                .map(output -> output.tensor().withName(name))
+                .map(output -> view(name, output.tensor()))
                 .findFirst();
+    }
+
+    /** Returns a tensor that keeps the response reachable. */
+    private Tensor view(String name, Tensor tensor) {
+        MemorySegment data = tensor.data();
+        if (!data.isNative()) { // an array, which is reachable itself
+            return tensor.withName(name);
+        }
+        Tensor view =
+                Tensor.of(name, tensor.type(), tensor.shape(), data.reinterpret(reachability, null), tensor.place());
+        return tensor.fence().map(view::withFence).orElse(view);
     }
 
     @Override
     public Runnable lease(String name) {
         for (int i = 0; i < outputs.size(); i++) {
             if (outputs.get(i).name().equals(name)) {
-                return tryLease(i)
+                return held.tryLease(i)
                         .orElseThrow(() -> new IllegalStateException(
                                 "lease of output '" + name + "': the response is closed (expected: open)"));
             }
         }
         throw new IllegalArgumentException("output '" + name + "': not in the response (it has: " + outputs() + ")");
-    }
-
-    /** Leases an output; empty if the response is closed. */
-    Optional<Runnable> tryLease(int output) {
-        lock.lock();
-        try {
-            if (closed) {
-                return Optional.empty();
-            }
-            TensorLease lease = response.lease(output);
-            return Optional.of(lease::close);
-        } finally {
-            lock.unlock();
-        }
     }
 
     @Override
@@ -90,26 +82,6 @@ final class ReceivedResponse implements ModelResponse {
 
     @Override
     public void close() {
-        if (!markClosed()) {
-            return;
-        }
-        for (int i = 0; i < outputs.size(); i++) {
-            if (isKnown(i)) {
-                open.remove(this, i, outputs.get(i).tensor());
-            }
-        }
-        response.close();
-    }
-
-    /** Lets no output be leased any more; returns whether this is the first call. */
-    private boolean markClosed() {
-        lock.lock();
-        try {
-            boolean first = !closed;
-            closed = true;
-            return first;
-        } finally {
-            lock.unlock();
-        }
+        held.close();
     }
 }

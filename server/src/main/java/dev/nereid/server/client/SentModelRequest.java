@@ -4,9 +4,11 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.server.response.HeldResponse;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.ModelResponseObserver;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -18,9 +20,13 @@ final class SentModelRequest implements ResponseObserver {
 
     private final OutgoingRequest request;
     private final String model;
-    private final ModelResponseObserver observer;
-    private final OpenResponses open;
-    private final ResponseFlow flow;
+    private final Function<InferResponse, HeldResponse> holding;
+
+    /**
+     * Receives the responses. {@code null} after the end: the scheduler keeps this object as long as a response is open,
+     * and the observer of a backend may refer to that.
+     */
+    private volatile @Nullable ModelResponseObserver observer;
 
     /** The action on cancellation of the cause; completed requests close it. */
     private final AtomicReference<@Nullable CancelHook> hook = new AtomicReference<>();
@@ -31,14 +37,17 @@ final class SentModelRequest implements ResponseObserver {
      * @param request cancelled with its cause, and by an observer that fails
      * @param model the name of the other model, for the log
      * @param observer receives the responses
-     * @param open takes note of the responses
+     * @param holding takes note of a response
      */
-    SentModelRequest(OutgoingRequest request, String model, ModelResponseObserver observer, OpenResponses open) {
+    SentModelRequest(
+            OutgoingRequest request,
+            String model,
+            ModelResponseObserver observer,
+            Function<InferResponse, HeldResponse> holding) {
         this.request = request;
         this.model = model;
         this.observer = observer;
-        this.open = open;
-        flow = new ObserverFlow(observer);
+        this.holding = holding;
     }
 
     /**
@@ -53,44 +62,46 @@ final class SentModelRequest implements ResponseObserver {
     @Override
     public void onResponse(InferResponse response) {
         boolean last = response.isFinal();
-        ReceivedResponse received = new ReceivedResponse(response, open);
+        ReceivedResponse received = new ReceivedResponse(response, holding.apply(response));
         boolean accepted = false;
         try {
-            accepted = guard("onResponse", () -> observer.onResponse(received));
+            accepted = guard("onResponse", one -> one.onResponse(received));
         } finally { // also after an error of the virtual machine: somebody may wait for the end
             if (!accepted) {
                 received.close();
                 request.cancel();
             }
             if (last) {
-                end("onCompleted", observer::onCompleted);
+                end("onCompleted", ModelResponseObserver::onCompleted);
             }
         }
     }
 
     @Override
     public void onFailedResponse(InferenceException error) {
-        guard("onFailedResponse", () -> observer.onFailedResponse(ServerModelClient.translate(error)));
+        guard("onFailedResponse", one -> one.onFailedResponse(ServerModelClient.translate(error)));
     }
 
     @Override
     public void onCompleted() {
-        end("onCompleted", observer::onCompleted);
+        end("onCompleted", ModelResponseObserver::onCompleted);
     }
 
     @Override
     public void onError(InferenceException error) {
-        end("onError", () -> observer.onError(ServerModelClient.translate(error)));
+        end("onError", one -> one.onError(ServerModelClient.translate(error)));
     }
 
     @Override
     public ResponseFlow flow() {
-        return flow;
+        ModelResponseObserver receiving = observer;
+        return receiving == null ? ResponseFlow.OPEN : new ObserverFlow(receiving);
     }
 
-    private void end(String method, Runnable call) {
+    private void end(String method, Consumer<ModelResponseObserver> call) {
         closeHook();
         guard(method, call);
+        observer = null;
     }
 
     private void closeHook() {
@@ -101,9 +112,13 @@ final class SentModelRequest implements ResponseObserver {
     }
 
     /** Calls the observer; returns whether it threw nothing. */
-    private boolean guard(String method, Runnable call) {
+    private boolean guard(String method, Consumer<ModelResponseObserver> call) {
+        ModelResponseObserver receiving = observer;
+        if (receiving == null) {
+            return false;
+        }
         try {
-            call.run();
+            call.accept(receiving);
             return true;
         } catch (RuntimeException e) {
             LOG.atError()

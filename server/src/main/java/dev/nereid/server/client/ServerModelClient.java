@@ -3,6 +3,7 @@ package dev.nereid.server.client;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelRef;
+import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelRequest;
@@ -11,30 +12,29 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 
 /** The client of one model version. Immutable. */
 final class ServerModelClient implements ModelClient {
     private final ModelClients clients;
+    private final ResponseHolder holder;
     private final ModelRef caller;
-    private final Executor actions;
 
     /**
-     * Creates the client of a model version, which is given by its key.
+     * Creates the client of a model version.
      *
-     * @param actions runs actions of the model, never on the calling thread
+     * @param holder the version, and the responses that it holds
      */
-    ServerModelClient(ModelClients clients, ModelRef caller, Executor actions) {
-        this.actions = actions;
+    ServerModelClient(ModelClients clients, ResponseHolder holder) {
         this.clients = clients;
-        this.caller = caller;
+        this.holder = holder;
+        caller = holder.caller();
     }
 
     @Override
     public ModelRequest request(String model) {
         clients.sends(caller);
-        return new OutgoingRequest(clients, caller, clients.resolve(caller, model), actions);
+        return new OutgoingRequest(clients, holder, clients.resolve(caller, model));
     }
 
     @Override
@@ -74,7 +74,7 @@ final class ServerModelClient implements ModelClient {
                                     outcome.completeExceptionally(translated(failure));
                                 }
                             },
-                            actions);
+                            holder.actions());
         } catch (InferenceException e) {
             outcome.completeExceptionally(translate(e));
         }

@@ -105,6 +105,7 @@ public final class ModelLifecycle {
                 watch,
                 meters,
                 clients::of,
+                live.holders(),
                 new InstanceStarts(threads, InstanceStarts.LIMIT));
         EnsembleLoader ensembles = new EnsembleLoader(models, options, environment, meters, dependencies);
         VersionUpdater updater = new VersionUpdater(backends, loader, options, warmups);
@@ -251,6 +252,15 @@ public final class ModelLifecycle {
      */
     public ModelClients clients() {
         return clients;
+    }
+
+    /**
+     * Returns what plugins have forgotten to release.
+     *
+     * @return a sentence for each, in the order in which it was found
+     */
+    public List<String> forgotten() {
+        return live.holders().forgotten();
     }
 
     /**

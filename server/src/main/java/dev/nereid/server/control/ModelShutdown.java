@@ -24,6 +24,9 @@ final class ModelShutdown {
     /** The time to notify backends and clients after the budget. */
     private static final Duration ABANDON_TIMEOUT = Duration.ofSeconds(1);
 
+    /** How often a stop looks whether only responses are left that models hold. */
+    private static final long HELD_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
     private final ServedModels models;
     private final LiveGenerations live;
     private final CatalogUpdater catalog;
@@ -115,14 +118,28 @@ final class ModelShutdown {
 
     /** Lets models complete their requests, while clients still find them: new requests are refused by schedulers. */
     private boolean awaitIdle(long deadline) throws InterruptedException {
-        List<ServedModel> loaded = live.all().stream().map(Generation::model).toList();
-        loaded.forEach(ServedModel::drain);
-        for (ServedModel model : loaded) {
-            if (!model.awaitIdle(deadline - nanoTime.getAsLong())) {
+        List<Generation> loaded = List.copyOf(live.all());
+        loaded.forEach(generation -> generation.model().drain());
+        for (Generation generation : loaded) {
+            if (!awaitIdle(generation, deadline)) {
                 return false;
             }
         }
         return true;
+    }
+
+    /** Waits until nothing is left of the requests of a model but responses that others hold, which end with those. */
+    private boolean awaitIdle(Generation generation, long deadline) throws InterruptedException {
+        while (true) {
+            long left = deadline - nanoTime.getAsLong();
+            boolean wasHeld = generation.isHeld();
+            if (generation.model().awaitIdle(Math.min(left, HELD_LOOK_NANOS)) || (wasHeld && generation.isHeld())) {
+                return true;
+            }
+            if (left <= 0) {
+                return false;
+            }
+        }
     }
 
     private static void reportExecution(ServedModel model, String instance, Thread thread) {

@@ -1,5 +1,7 @@
 package dev.nereid.server.lifecycle;
 
+import dev.nereid.server.response.ResponseHolder;
+import dev.nereid.server.response.ResponseHolders;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -22,10 +24,16 @@ public final class Generation implements Resolution {
     /** How long the last use is not written again. */
     private static final long USE_NANOS = 1_000_000;
 
+    /** How long a close waits for requests before it looks who holds responses, at first and at most. */
+    private static final long FIRST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private static final long LAST_LOOK_NANOS = TimeUnit.MINUTES.toNanos(1);
+
     private final LeaseCounter leases = new LeaseCounter();
     private final CompletableFuture<Void> closed = new CompletableFuture<>();
     private final String key;
     private final GenerationHooks hooks;
+    private final ResponseHolders holders;
     private final long fileBytes;
     private volatile long byteSize;
     private volatile ServedModel model;
@@ -40,8 +48,10 @@ public final class Generation implements Resolution {
      * @param model the loaded version, owned by the generation
      * @param fileBytes the size of its files, from which its memory is estimated if its backend does not report it
      * @param hooks called around its close
+     * @param holders the generations that hold responses of others
      */
-    Generation(String key, ServedModel model, long fileBytes, GenerationHooks hooks) {
+    Generation(String key, ServedModel model, long fileBytes, GenerationHooks hooks, ResponseHolders holders) {
+        this.holders = holders;
         this.key = key;
         this.model = model;
         this.fileBytes = fileBytes;
@@ -189,6 +199,7 @@ public final class Generation implements Resolution {
     private void closeModel() {
         try {
             hooks.beforeClose();
+            awaitRequests();
         } finally {
             try {
                 model.close();
@@ -196,6 +207,42 @@ public final class Generation implements Resolution {
                 hooks.afterClose();
             }
         }
+    }
+
+    /**
+     * Waits for the requests that the version has. When all of them are completed, it looks for responses that plugins have
+     * forgotten, and then releases the ones that this version holds itself: the holder may be this version, or wait for it in
+     * turn.
+     */
+    private void awaitRequests() {
+        long nanos = FIRST_LOOK_NANOS;
+        boolean wasHeld = false;
+        try {
+            while (!model.awaitIdle(nanos)) {
+                boolean isHeld = isHeld();
+                if (isHeld) {
+                    holders.findForgotten();
+                    nanos = Math.min(2 * nanos, LAST_LOOK_NANOS);
+                }
+                if (isHeld && wasHeld) { // still, so that no request has moved between threads meanwhile
+                    model.responses().ifPresent(ResponseHolder::close);
+                }
+                wasHeld = isHeld;
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /**
+     * Returns whether nothing is left of the requests but responses that models hold, of this version or received by it.
+     *
+     * @return {@code false} while a request waits or is executed
+     */
+    public boolean isHeld() {
+        long held = holders.sizeOf(model.settings().name(), model.version());
+        long holds = model.responses().map(ResponseHolder::size).orElse(0);
+        return held + holds > 0 && (model.isEnsemble() ? held >= model.requests() : !model.isWorking());
     }
 
     /**

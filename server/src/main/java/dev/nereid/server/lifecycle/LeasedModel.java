@@ -3,6 +3,7 @@ package dev.nereid.server.lifecycle;
 import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.plugin.BackendLease;
+import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.BatchingStrategy;
@@ -30,10 +31,40 @@ import java.util.function.Supplier;
  * when the load that failed has closed the model already.
  */
 final class LeasedModel implements PaddedModel {
+    /**
+     * What a load uses until its model is closed. Safe for use by any thread.
+     *
+     * @param lease the lease on the backend
+     * @param files the private copies of the model's files
+     * @param executor runs tasks of the plugin; the rest is released after the last of them
+     * @param responses the responses of other models that the plugin holds
+     */
+    record Resources(BackendLease lease, VersionFiles files, ModelExecutor executor, ResponseHolder responses) {
+        /** Releases them after the close of the model, with the last task of the plugin if one goes on. */
+        void close() {
+            executor.close(this::release);
+        }
+
+        /** Releases them after a load that failed. */
+        void closeFailed() {
+            executor.closeFailed(this::release);
+        }
+
+        private void release() {
+            try {
+                responses.close();
+            } finally {
+                try {
+                    files.close();
+                } finally {
+                    lease.close();
+                }
+            }
+        }
+    }
+
     private final Model model;
-    private final BackendLease lease;
-    private final VersionFiles files;
-    private final ModelExecutor executor;
+    private final Resources resources;
     private final Function<String, ModelLoadWatch.Step> closing;
 
     /** The model and its open instances. */
@@ -43,30 +74,18 @@ final class LeasedModel implements PaddedModel {
      * Creates the owner of a model.
      *
      * @param model the model
-     * @param lease the lease
-     * @param files the private copies of its files
-     * @param executor runs tasks of its plugin; lease and copies end after the last of them
+     * @param resources what its load uses
      * @param closing begins to watch the close of an instance, by its name, or of the model, by an empty one
      */
-    LeasedModel(
-            Model model,
-            BackendLease lease,
-            VersionFiles files,
-            ModelExecutor executor,
-            Function<String, ModelLoadWatch.Step> closing) {
+    LeasedModel(Model model, Resources resources, Function<String, ModelLoadWatch.Step> closing) {
         this.model = model;
-        this.lease = lease;
-        this.files = files;
-        this.executor = executor;
+        this.resources = resources;
         this.closing = closing;
     }
 
-    BackendLease lease() {
-        return lease;
-    }
-
-    ModelExecutor executor() {
-        return executor;
+    /** Returns what its load uses. */
+    Resources resources() {
+        return resources;
     }
 
     @Override
@@ -116,17 +135,8 @@ final class LeasedModel implements PaddedModel {
             try {
                 model.close();
             } finally {
-                executor.close(() -> release(files, lease)); // with its last task, if one goes on
+                resources.close();
             }
-        }
-    }
-
-    /** Releases what tasks of the executor may use. */
-    static void release(VersionFiles files, BackendLease lease) {
-        try {
-            files.close();
-        } finally {
-            lease.close();
         }
     }
 

@@ -3,6 +3,7 @@ package dev.nereid.server.lifecycle;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.ModelRef;
 import dev.nereid.scheduler.queue.SequenceUse;
+import dev.nereid.server.response.ResponseHolders;
 import dev.nereid.spi.Sequence;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -72,6 +73,7 @@ public final class LiveGenerations {
     private volatile boolean sequencesEnded;
 
     private final LoadEvents events = new LoadEvents();
+    private final ResponseHolders holders = new ResponseHolders();
     private final FatalErrorHandler fatalErrors;
     private final Runnable whenFreed;
     private volatile Listener listener = new Listener() {};
@@ -105,6 +107,15 @@ public final class LiveGenerations {
     }
 
     /**
+     * Returns the generations that hold responses of other ones.
+     *
+     * @return the holders, always the same object
+     */
+    public ResponseHolders holders() {
+        return holders;
+    }
+
+    /**
      * Returns the counts of loads and unloads.
      *
      * @return the counts, always the same object
@@ -132,7 +143,7 @@ public final class LiveGenerations {
      * @return the generation
      */
     public Generation begin(String key, ServedModel model, long fileBytes, GenerationHooks hooks) {
-        Generation generation = new Generation(key, model, fileBytes, hooks);
+        Generation generation = new Generation(key, model, fileBytes, hooks, holders);
         listener.begun(generation);
         live.add(generation);
         return generation;

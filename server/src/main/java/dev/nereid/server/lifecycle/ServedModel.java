@@ -7,6 +7,7 @@ import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.statistics.ExecutorUse;
+import dev.nereid.api.statistics.HeldResponses;
 import dev.nereid.api.statistics.MetricCounters;
 import dev.nereid.api.statistics.ModelFaults;
 import dev.nereid.api.statistics.ModelStatistics;
@@ -23,12 +24,14 @@ import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.ClassifyingObserver;
 import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.memory.ReportedMemory;
 import dev.nereid.server.plugin.jar.PluginThreads;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.request.RequestChecks;
+import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
@@ -324,7 +327,7 @@ public final class ServedModel implements AutoCloseable {
 
     /** Returns the plugin that it is a model of, and its threads. */
     private PluginThreads threads() {
-        return model instanceof LeasedModel leased ? leased.lease().threads() : PluginThreads.NONE;
+        return model instanceof LeasedModel leased ? leased.resources().lease().threads() : PluginThreads.NONE;
     }
 
     /** Takes note of the thread that probably fills the heap; {@code null} for none. */
@@ -361,6 +364,11 @@ public final class ServedModel implements AutoCloseable {
     /** Returns the number of requests that wait, are executed, or have open responses. */
     int inFlight() {
         return scheduler.inFlight();
+    }
+
+    /** Returns whether any request is not completed. One that moves between threads at this moment may be missed. */
+    boolean isWorking() {
+        return scheduler.isWorking();
     }
 
     /**
@@ -401,10 +409,25 @@ public final class ServedModel implements AutoCloseable {
 
     /** Returns the threads for tasks of its backend; empty for a model that had none. */
     Optional<ExecutorUse> executor() {
-        return model instanceof LeasedModel leased && leased.executor().isUsed()
-                ? Optional.of(new ExecutorUse(
-                        tags(), leased.executor().threads(), leased.executor().waiting()))
+        if (!(model instanceof LeasedModel leased)) {
+            return Optional.empty();
+        }
+        ModelExecutor executor = leased.resources().executor();
+        return executor.isUsed()
+                ? Optional.of(new ExecutorUse(tags(), executor.threads(), executor.waiting()))
                 : Optional.empty();
+    }
+
+    /** Returns the responses of other models that it holds; empty for an ensemble. */
+    Optional<ResponseHolder> responses() {
+        return model instanceof LeasedModel leased
+                ? Optional.of(leased.resources().responses())
+                : Optional.empty();
+    }
+
+    /** Returns how many responses of other models it holds; empty if it has sent no request to any. */
+    Optional<HeldResponses> heldResponses() {
+        return responses().filter(ResponseHolder::isUsed).map(holder -> new HeldResponses(tags(), holder.size()));
     }
 
     /** Returns how many sequences this version has; empty for a model without sequences. */

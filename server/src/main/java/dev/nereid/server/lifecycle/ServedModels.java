@@ -8,6 +8,7 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.statistics.ExecutorUse;
+import dev.nereid.api.statistics.HeldResponses;
 import dev.nereid.api.statistics.LoadCounts;
 import dev.nereid.api.statistics.ModelFaults;
 import dev.nereid.api.statistics.ModelStatistics;
@@ -22,7 +23,9 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Sequence;
 import inference.ModelConfig;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.Set;
@@ -280,9 +283,17 @@ public final class ServedModels implements ModelCatalog {
     private ModelStatus withOverdueReason(ModelStatus status) {
         return switch (status.state()) {
             case LOADING -> withReason(status, loads.overdueReason(status.name(), status.version(), false));
-            case UNLOADING -> withReason(status, loads.overdueReason(status.name(), status.version(), true));
+            case UNLOADING -> withReason(status, unloadReason(status));
             case READY, UNAVAILABLE, UNKNOWN -> status;
         };
+    }
+
+    /** Returns why a version is not unloaded yet; empty if nothing is known. */
+    private String unloadReason(ModelStatus status) {
+        String held = status.version().isPresent()
+                ? live.holders().reason(status.name(), status.version().getAsLong())
+                : "";
+        return held.isEmpty() ? loads.overdueReason(status.name(), status.version(), true) : held;
     }
 
     private static ModelStatus withReason(ModelStatus status, String reason) {
@@ -319,6 +330,17 @@ public final class ServedModels implements ModelCatalog {
             entry.loaded().forEach(model -> model.executor().ifPresent(all::add));
         }
         return List.copyOf(all);
+    }
+
+    @Override
+    public List<HeldResponses> heldResponses() {
+        Map<ModelRef, HeldResponses> all = new TreeMap<>(
+                Comparator.comparing(ModelRef::name, ModelKey.ORDER).thenComparing(ModelRef::version));
+        for (Generation generation : live.all()) {
+            ModelRef version = new ModelRef(generation.key(), generation.model().version());
+            generation.model().heldResponses().ifPresent(held -> all.merge(version, held, HeldResponses::plus));
+        }
+        return List.copyOf(all.values());
     }
 
     /**

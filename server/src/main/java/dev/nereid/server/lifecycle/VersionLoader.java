@@ -37,6 +37,8 @@ import dev.nereid.server.plugin.PluginLogger;
 import dev.nereid.server.plugin.boundary.KeptObjects;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.request.RequestChecks;
+import dev.nereid.server.response.ResponseHolder;
+import dev.nereid.server.response.ResponseHolders;
 import dev.nereid.server.warmup.RunningWarmups;
 import dev.nereid.server.warmup.WarmupSamples;
 import dev.nereid.spi.Backend;
@@ -56,8 +58,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
-import java.util.concurrent.Executor;
-import java.util.function.BiFunction;
+import java.util.function.Function;
 
 /**
  * Loads one version of a model: backend, completion, checks, model, instances, scheduler. Immutable; blocks; may be
@@ -72,7 +73,8 @@ public final class VersionLoader {
     private final RunningWarmups warmups;
     private final ModelLoadWatch watch;
     private final MeterRegistry meters;
-    private final BiFunction<ModelRef, Executor, ModelClient> clients;
+    private final Function<ResponseHolder, ModelClient> clients;
+    private final ResponseHolders holders;
     private final InstanceStarts starts;
 
     /**
@@ -84,7 +86,8 @@ public final class VersionLoader {
      * @param warmups knows the warm-ups in progress
      * @param watch reports overdue loads
      * @param meters the statistics of the versions
-     * @param clients creates the client of a version for other models, by its key and number and what runs its actions
+     * @param clients creates the client of a version for other models
+     * @param holders the models that hold responses of others
      * @param starts waits for the starts of instances
      */
     public VersionLoader(
@@ -94,10 +97,12 @@ public final class VersionLoader {
             RunningWarmups warmups,
             ModelLoadWatch watch,
             MeterRegistry meters,
-            BiFunction<ModelRef, Executor, ModelClient> clients,
+            Function<ResponseHolder, ModelClient> clients,
+            ResponseHolders holders,
             InstanceStarts starts) {
         this.starts = starts;
         this.clients = clients;
+        this.holders = holders;
         this.meters = meters;
         this.watch = watch;
         this.backends = backends;
@@ -126,9 +131,18 @@ public final class VersionLoader {
         VersionFiles files = backends.fileCopies().of(prepared.directory());
         LoadScope scope = LoadScope.of(prepared, version, lease, files, environment.supervision());
         try (Rollback rollback = new Rollback()) {
-            rollback.add(() -> scope.executor().closeFailed(() -> LeasedModel.release(files, lease)));
+            LeasedModel.Resources resources = new LeasedModel.Resources(
+                    lease,
+                    files,
+                    scope.executor(),
+                    holders.add(
+                            new ModelRef(prepared.directory().key(), version),
+                            prepared.directory().name(),
+                            prepared.config().getBackend(),
+                            lease.callbacks()));
+            rollback.add(resources::closeFailed);
             try (KeptObjects _ = scope.kept()) { // closed before what else the load has
-                return load(scope, started, rollback);
+                return load(scope, resources, started, rollback);
             } catch (BackendException e) {
                 report(prepared, MisspeltParameters.ofFailure(scope.parameters())); // may be the reason
                 throw lease.notice().isEmpty()
@@ -138,13 +152,12 @@ public final class VersionLoader {
         }
     }
 
-    /** Loads a version by a backend. Lease, private copies and executor belong to the version if it is loaded. */
-    private ServedModel load(LoadScope scope, long started, Rollback rollback) {
+    /** Loads a version by a backend. The resources belong to the version if it is loaded. */
+    private ServedModel load(LoadScope scope, LeasedModel.Resources resources, long started, Rollback rollback) {
         PreparedModel prepared = scope.prepared();
         long version = scope.version();
-        BackendLease lease = scope.lease();
-        VersionFiles files = scope.files();
-        ModelExecutor executor = scope.executor();
+        BackendLease lease = resources.lease();
+        ModelExecutor executor = resources.executor();
         Backend backend = lease.backend();
         ModelConfig config = VersionCompletion.complete(options, scope);
         LoadIdentity identity = environment.cache().isEmpty()
@@ -159,14 +172,11 @@ public final class VersionLoader {
                 scope,
                 config,
                 plans.stream().map(InstancePlan::device).collect(toList()),
-                Optional.of(lease.callbacks()
-                        .isolate(clients.apply(new ModelRef(prepared.directory().key(), version), lease.callbacks()))));
+                Optional.of(lease.callbacks().isolate(clients.apply(resources.responses()))));
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
         Model model = new LeasedModel(
                 backend.load(context),
-                lease,
-                files,
-                executor,
+                resources,
                 instance -> watch.beginClose(prepared.directory().name(), version, instance));
         rollback.commit(); // the model closes its executor, and releases the lease
         rollback.add(model::close);

@@ -1,4 +1,4 @@
-package dev.nereid.server.client;
+package dev.nereid.server.response;
 
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
@@ -20,10 +20,10 @@ final class OpenResponses {
     private final AtomicLong largest = new AtomicLong();
 
     /** An output of a response. */
-    private record Output(ReceivedResponse response, int index, long byteSize) {}
+    private record Output(HeldResponse response, int index, long byteSize) {}
 
     /** Adds an output of a response. */
-    void add(ReceivedResponse response, int index, Tensor tensor) {
+    void add(HeldResponse response, int index, Tensor tensor) {
         Output added = new Output(response, index, tensor.byteSize());
         if (largest.get() < added.byteSize()) {
             largest.accumulateAndGet(added.byteSize(), Math::max);
@@ -36,7 +36,7 @@ final class OpenResponses {
     }
 
     /** Removes an output of a response. */
-    void remove(ReceivedResponse response, int index, Tensor tensor) {
+    void remove(HeldResponse response, int index, Tensor tensor) {
         outputs.computeIfPresent(tensor.data().address(), (_, before) -> {
             List<Output> left = before.stream()
                     .filter(one -> !(one.response().equals(response) && one.index() == index))

@@ -288,6 +288,6 @@ final class ModelRequestCancellationTest {
         MemoryRefresh refresh = new MemoryRefresh(live, Runnable::run, System::nanoTime, FatalErrorHandler.NONE);
         ModelClients clients = new ModelClients(new ServedModels(live, watch, refresh), watch, new ModelDependencies());
         clients.serve(server);
-        return clients.of(ModelRef.latest("caller"), Runnable::run);
+        return clients.of(live.holders().add(new ModelRef("caller", 1), "caller", "plugin", Runnable::run));
     }
 }

@@ -23,6 +23,7 @@ import dev.nereid.server.plugin.PluginJar;
 import dev.nereid.server.plugin.UnloadWatch;
 import dev.nereid.server.plugin.jar.SpiVersion;
 import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.server.response.ResponseHolders;
 import dev.nereid.server.warmup.RunningWarmups;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
@@ -256,7 +257,8 @@ final class ModelUnloadTest {
                 new RunningWarmups(),
                 new ModelLoadWatch(Supervision.NONE, System::nanoTime),
                 new MeterRegistry(InstantSource.system()),
-                (_, _) -> new FakeModelClient(new LeakCheckingMemory()),
+                _ -> new FakeModelClient(new LeakCheckingMemory()),
+                new ResponseHolders(),
                 new InstanceStarts((stage, _) -> stage.isDone(), InstanceStarts.LIMIT));
     }
 

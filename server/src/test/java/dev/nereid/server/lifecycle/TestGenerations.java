@@ -10,6 +10,7 @@ import dev.nereid.server.plugin.PluginEnvironment;
 import dev.nereid.server.plugin.PluginJar;
 import dev.nereid.server.plugin.jar.SpiVersion;
 import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.server.response.ResponseHolders;
 import dev.nereid.server.warmup.RunningWarmups;
 import dev.nereid.testkit.FakeModelClient;
 import dev.nereid.testkit.LeakCheckingMemory;
@@ -102,7 +103,8 @@ public final class TestGenerations implements AutoCloseable {
                 new RunningWarmups(),
                 watch,
                 new MeterRegistry(InstantSource.system()),
-                (_, _) -> new FakeModelClient(new LeakCheckingMemory()),
+                _ -> new FakeModelClient(new LeakCheckingMemory()),
+                new ResponseHolders(),
                 new InstanceStarts((stage, _) -> stage.isDone(), InstanceStarts.LIMIT));
     }
 

@@ -1,0 +1,127 @@
+package dev.nereid.server.response;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.TensorLease;
+import dev.nereid.spi.Tensor;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The memory of a response that a model holds. Safe for use by any thread.
+ *
+ * <p>It never refers to the object that the plugin has of the response, so that the server notices when the plugin has
+ * forgotten that.
+ */
+public final class HeldResponse {
+    private final ResponseHolder holder;
+    private final OpenResponses open;
+    private final String model;
+    private final long version;
+    private final @Nullable Throwable place;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    /** The response; {@code null} once it is closed. */
+    @GuardedBy("lock")
+    private @Nullable InferResponse response;
+
+    /** Creates a holder's response, which it owns. */
+    HeldResponse(ResponseHolder holder, InferResponse response, OpenResponses open, @Nullable Throwable place) {
+        this.holder = holder;
+        this.open = open;
+        this.response = response;
+        this.place = place;
+        model = response.model();
+        version = response.version();
+        List<NamedTensor> outputs = response.outputs();
+        for (int i = 0; i < outputs.size(); i++) {
+            if (isKnown(outputs.get(i).tensor())) {
+                open.add(this, i, outputs.get(i).tensor());
+            }
+        }
+    }
+
+    private static boolean isKnown(Tensor tensor) {
+        return tensor.place().isHost() && tensor.byteSize() > 0;
+    }
+
+    /** Returns the name of the model that responded. */
+    String model() {
+        return model;
+    }
+
+    /** Returns the version that responded. */
+    long version() {
+        return version;
+    }
+
+    /** Returns where its request was sent; {@code null} if that was not recorded. */
+    @Nullable
+    Throwable place() {
+        return place;
+    }
+
+    /**
+     * Leases an output.
+     *
+     * @param output the index of the output
+     * @return ends the lease; empty if the response is closed
+     */
+    public Optional<Runnable> tryLease(int output) {
+        lock.lock();
+        try {
+            InferResponse leased = response;
+            if (leased == null) {
+                return Optional.empty();
+            }
+            TensorLease lease = leased.lease(output);
+            return Optional.of(lease::close);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Releases the outputs that are not on a lease. Later calls do nothing. */
+    public void close() {
+        release();
+    }
+
+    /**
+     * Takes note that nothing reaches the response any more. Does nothing if it was closed. Never blocks or runs code of a
+     * plugin on the calling thread.
+     */
+    public void forgotten() {
+        holder.forgotten(this);
+    }
+
+    /** Releases the outputs that are not on a lease; returns whether this is the first call. */
+    boolean release() {
+        InferResponse closed = take();
+        if (closed == null) {
+            return false;
+        }
+        holder.remove(this);
+        List<NamedTensor> outputs = closed.outputs();
+        for (int i = 0; i < outputs.size(); i++) {
+            if (isKnown(outputs.get(i).tensor())) {
+                open.remove(this, i, outputs.get(i).tensor());
+            }
+        }
+        closed.close();
+        return true;
+    }
+
+    private @Nullable InferResponse take() {
+        lock.lock();
+        try {
+            InferResponse taken = response;
+            response = null;
+            return taken;
+        } finally {
+            lock.unlock();
+        }
+    }
+}

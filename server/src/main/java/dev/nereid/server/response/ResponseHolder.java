@@ -1,0 +1,223 @@
+package dev.nereid.server.response;
+
+import static java.util.Objects.requireNonNull;
+import static java.util.stream.Collectors.joining;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.ModelRef;
+import dev.nereid.spi.Tensor;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One load of a model version, as the holder of responses of other models. Safe for use by any thread.
+ *
+ * <p>A response that is not closed keeps the model that responded from being unloaded. The holder releases the ones that its
+ * plugin can not reach any more, and all when its model is closed.
+ */
+public final class ResponseHolder {
+    /** The place of one request in this many is recorded, until a response is forgotten; then that of each. */
+    static final int PLACE_INTERVAL = 128;
+
+    /** The most models that a message names. */
+    private static final int MAX_MODELS = 5;
+
+    private static final Logger LOG = LoggerFactory.getLogger(ResponseHolder.class);
+
+    private final ResponseHolders all;
+    private final ModelRef caller;
+    private final String model;
+    private final String plugin;
+    private final Executor actions;
+    private final Set<HeldResponse> held = ConcurrentHashMap.newKeySet();
+    private final AtomicLong requests = new AtomicLong();
+    private final AtomicLong forgotten = new AtomicLong();
+    private final AtomicBoolean placeReported = new AtomicBoolean();
+
+    private volatile boolean closed;
+
+    /** Where a model sent a request. Its stack begins in the plugin. */
+    private static final class Place extends Throwable {
+        private static final long serialVersionUID = 1;
+
+        Place() {
+            super("the request was sent here");
+        }
+    }
+
+    /**
+     * Creates a holder without responses.
+     *
+     * @param all the holders of the server
+     * @param caller the key and the version of the model
+     * @param model its name, for messages
+     * @param plugin the name of its plugin, for messages
+     * @param actions runs actions of the model on responses, never on the calling thread
+     */
+    ResponseHolder(ResponseHolders all, ModelRef caller, String model, String plugin, Executor actions) {
+        this.all = all;
+        this.caller = requireNonNull(caller, "caller");
+        this.model = model;
+        this.plugin = plugin;
+        this.actions = actions;
+    }
+
+    /**
+     * Returns the model version.
+     *
+     * @return its key and version
+     */
+    public ModelRef caller() {
+        return caller;
+    }
+
+    /**
+     * Returns what runs actions of the model on responses, never on the calling thread.
+     *
+     * @return the executor
+     */
+    public Executor actions() {
+        return actions;
+    }
+
+    /**
+     * Takes note of a request that is sent by the calling thread.
+     *
+     * @return where that is, for the log; {@code null} for most requests
+     */
+    public @Nullable Throwable sends() {
+        return requests.getAndIncrement() % PLACE_INTERVAL == 0 || forgotten.get() > 0 ? new Place() : null;
+    }
+
+    /**
+     * Returns whether the model has sent requests to others.
+     *
+     * @return whether {@link #sends} was called
+     */
+    public boolean isUsed() {
+        return requests.get() > 0;
+    }
+
+    /**
+     * Adds a response.
+     *
+     * @param response the response, owned by the result
+     * @param place where its request was sent, as of {@link #sends}
+     * @return the response, held until it is closed
+     */
+    public HeldResponse add(InferResponse response, @Nullable Throwable place) {
+        HeldResponse added = new HeldResponse(this, response, all.open(), place);
+        held.add(added);
+        if (closed) {
+            added.release(); // nothing of the plugin can wait for it
+        }
+        return added;
+    }
+
+    /**
+     * Keeps the memory of a tensor that lies in an output of a response that any model holds.
+     *
+     * @param tensor any tensor
+     * @return ends that; empty if it lies in none
+     */
+    public Optional<Runnable> keep(Tensor tensor) {
+        return all.open().keep(tensor);
+    }
+
+    void remove(HeldResponse response) {
+        held.remove(response);
+    }
+
+    /** Returns model, version and plugin, for messages. */
+    String describe() {
+        return "model '" + model + "', version " + caller.version() + ", plugin '" + plugin + "'";
+    }
+
+    /**
+     * Returns how many responses the model holds.
+     *
+     * @return the responses that it neither closed nor forgot
+     */
+    public int size() {
+        return held.size();
+    }
+
+    /** Returns how many responses of another model it holds. */
+    long sizeOf(String name, long version) {
+        return held.stream()
+                .filter(one -> one.version() == version && one.model().equals(name))
+                .count();
+    }
+
+    /** Releases a response that nothing reaches any more, on a thread for actions of the plugin. */
+    void forgotten(HeldResponse response) {
+        if (held.contains(response)) {
+            actions.execute(() -> {
+                if (response.release()) {
+                    report(response);
+                }
+            });
+        }
+    }
+
+    /** Reports the first response that was forgotten, and the first one with a place. */
+    private void report(HeldResponse response) {
+        boolean isFirst = forgotten.getAndIncrement() == 0;
+        boolean showsPlace = response.place() != null && placeReported.compareAndSet(false, true);
+        if (isFirst || showsPlace) {
+            log("a response of model '" + response.model() + "' was", response.place());
+        }
+    }
+
+    /** Releases all responses, since the model is closed. Later calls do nothing. */
+    public void close() {
+        closed = true;
+        all.remove(this);
+        List<HeldResponse> released =
+                held.stream().filter(HeldResponse::release).toList();
+        if (!released.isEmpty()) {
+            log(
+                    describe(released),
+                    released.stream()
+                            .map(HeldResponse::place)
+                            .filter(Objects::nonNull)
+                            .findFirst()
+                            .orElse(null));
+        }
+    }
+
+    /** Returns how many responses of which models. */
+    private static String describe(List<HeldResponse> responses) {
+        List<String> models =
+                responses.stream().map(HeldResponse::model).distinct().toList();
+        return responses.size()
+                + (responses.size() == 1 ? " response of model" : " responses of model")
+                + (models.size() == 1 ? " " : "s ")
+                + models.stream().limit(MAX_MODELS).collect(joining("', '", "'", "'"))
+                + (models.size() > MAX_MODELS ? " and others" : "")
+                + (responses.size() == 1 ? " was" : " were");
+    }
+
+    private void log(String what, @Nullable Throwable place) {
+        String sentence = describe() + ": " + what
+                + " not closed, and the server released "
+                + (what.endsWith("was") ? "it" : "them")
+                + " (expected: ModelResponse.close, such as by try-with-resources)";
+        all.forgot(sentence);
+        LOG.atWarn()
+                .addKeyValue("model", model)
+                .addKeyValue("version", caller.version())
+                .addKeyValue("plugin", plugin)
+                .setCause(place)
+                .log("{}{}", sentence, place == null ? "" : "; a request was sent where the stack shows");
+    }
+}

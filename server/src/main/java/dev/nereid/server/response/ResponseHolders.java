@@ -1,0 +1,126 @@
+package dev.nereid.server.response;
+
+import dev.nereid.api.ModelRef;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** The models of a server that hold responses of other ones. Safe for use by any thread. */
+public final class ResponseHolders {
+    /** The most models that a reason names. */
+    private static final int MAX_NAMED = 5;
+
+    /** The time between two collections. */
+    private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** The most sentences that are kept. */
+    private static final int MAX_SENTENCES = 100;
+
+    private final Set<ResponseHolder> holders = ConcurrentHashMap.newKeySet();
+    private final OpenResponses open = new OpenResponses();
+    private final AtomicLong lookedNanos;
+    private final List<String> forgotten = new CopyOnWriteArrayList<>();
+
+    /** Creates a server's holders, of which there are none yet. */
+    public ResponseHolders() {
+        lookedNanos = new AtomicLong(System.nanoTime() - LOOK_NANOS);
+    }
+
+    /**
+     * Adds one load of a model version.
+     *
+     * @param caller the key and the version of the model
+     * @param model its name, for messages
+     * @param plugin the name of its plugin, for messages
+     * @param actions runs actions of the model on responses, never on the calling thread
+     * @return the holder, to be closed when the model is
+     */
+    public ResponseHolder add(ModelRef caller, String model, String plugin, Executor actions) {
+        ResponseHolder added = new ResponseHolder(this, caller, model, plugin, actions);
+        holders.add(added);
+        return added;
+    }
+
+    /** Removes a holder that is closed. */
+    void remove(ResponseHolder holder) {
+        holders.remove(holder);
+    }
+
+    /** Returns the outputs of all responses that are held. */
+    OpenResponses open() {
+        return open;
+    }
+
+    /**
+     * Returns how many responses of a model version are held.
+     *
+     * @param model the name of the model
+     * @param version its version
+     * @return the number
+     */
+    public long sizeOf(String model, long version) {
+        return holders.stream().mapToLong(one -> one.sizeOf(model, version)).sum();
+    }
+
+    /**
+     * Says who holds responses of a model version, which is not unloaded before they are closed.
+     *
+     * @param model the name of the model
+     * @param version its version
+     * @return the reason; empty if none does
+     */
+    public String reason(String model, long version) {
+        TreeMap<String, Long> counts = new TreeMap<>();
+        for (ResponseHolder holder : holders) {
+            long count = holder.sizeOf(model, version);
+            if (count > 0) {
+                counts.merge(holder.describe(), count, Long::sum);
+            }
+        }
+        if (counts.isEmpty()) {
+            return "";
+        }
+        long others = counts.size() - MAX_NAMED;
+        return "waits for responses that are not closed: "
+                + String.join(
+                        ", ",
+                        counts.entrySet().stream()
+                                .limit(MAX_NAMED)
+                                .map(one -> one.getValue() + " held by " + one.getKey())
+                                .toList())
+                + (others > 0 ? ", and others" : "");
+    }
+
+    /**
+     * Has the JVM find the responses that plugins can not reach any more, at most once in a while. They are released by
+     * other threads then. Takes as long as a collection of the heap.
+     */
+    public void findForgotten() {
+        long now = System.nanoTime();
+        long last = lookedNanos.get();
+        if (now - last >= LOOK_NANOS && lookedNanos.compareAndSet(last, now)) {
+            System.gc();
+        }
+    }
+
+    /** Keeps a sentence about what a plugin has forgotten. */
+    void forgot(String sentence) {
+        if (forgotten.size() < MAX_SENTENCES) {
+            forgotten.add(sentence);
+        }
+    }
+
+    /**
+     * Returns what plugins have forgotten, and the server released.
+     *
+     * @return sentences as in the log, in the order in which they were found, about 100 at most
+     */
+    public List<String> forgotten() {
+        return List.copyOf(forgotten);
+    }
+}

@@ -1,0 +1,217 @@
+package dev.nereid.server.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.api.ModelRef;
+import dev.nereid.scheduler.Supervision;
+import dev.nereid.server.dependency.ModelDependencies;
+import dev.nereid.server.lifecycle.LiveGenerations;
+import dev.nereid.server.lifecycle.MemoryRefresh;
+import dev.nereid.server.lifecycle.ModelLoadWatch;
+import dev.nereid.server.lifecycle.ServedModels;
+import dev.nereid.server.response.ResponseHolder;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelClient;
+import dev.nereid.spi.ModelResponse;
+import dev.nereid.spi.ModelResponseObserver;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.testkit.FakeInferenceServer;
+import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.LeakCheckingMemory;
+import dev.nereid.testkit.ReceivedRequest;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.ref.Reference;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Tests that responses which a plugin does not close are released, but never while something of them can be read. */
+@Timeout(120)
+final class ForgottenResponsesTest {
+    /** Rounds in which nothing may be released. */
+    private static final int ROUNDS = 5;
+
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    private final FakeInferenceServer server =
+            new FakeInferenceServer(memory).add(FakeModel.identity("echo", DataType.FP32, 0, 4));
+
+    private final LiveGenerations live = new LiveGenerations(FatalErrorHandler.NONE, () -> {});
+    private final ResponseHolder holder =
+            live.holders().add(new ModelRef("space/caller", 3), "caller", "tokens", Runnable::run);
+    private final ModelClient client = client();
+
+    /** An observer that keeps the response, as one does that is referred to by its own request. */
+    private static final class Keeper implements ModelResponseObserver {
+        private final List<ModelResponse> kept = new ArrayList<>();
+
+        @Override
+        public void onResponse(ModelResponse response) {
+            kept.add(response);
+        }
+
+        @Override
+        public void onCompleted() {}
+
+        @Override
+        public void onError(BackendException error) {
+            throw new AssertionError(error);
+        }
+    }
+
+    @Test
+    void anUnreachableResponseIsReleasedAndReported() throws InterruptedException {
+        forget();
+
+        awaitCollected(() -> open() == 0);
+
+        assertThat(holder.size()).isZero();
+        assertThat(live.holders().forgotten())
+                .containsExactly(
+                        "model 'caller', version 3, plugin 'tokens': a response of model 'echo' was not closed, and"
+                                + " the server released it (expected: ModelResponse.close, such as by try-with-resources)");
+    }
+
+    @Test
+    void moreOfOneLoadAreReportedOnce() throws InterruptedException {
+        for (int i = 0; i < 200; i++) {
+            forget();
+        }
+
+        awaitCollected(() -> open() == 0);
+
+        assertThat(live.holders().forgotten()).hasSizeBetween(1, 2); // one without a place, then the first with one
+    }
+
+    @Test
+    void aResponseThatItsObserverKeepsIsReleasedWithTheObserver() throws InterruptedException {
+        forgetKept();
+
+        awaitCollected(() -> open() == 0);
+
+        assertThat(live.holders().forgotten()).hasSize(1);
+    }
+
+    @Test
+    void aReachableResponseStays() throws InterruptedException {
+        ModelResponse response = send();
+        collect();
+
+        assertThat(open()).isEqualTo(1);
+        assertThat(response.requireOutput("OUTPUT0").floats()).containsExactly(7, 8, 9, 10);
+        response.close();
+        assertThat(open()).isZero();
+        collect();
+        assertThat(live.holders().forgotten()).isEmpty();
+    }
+
+    @Test
+    void aResponseStaysWhileATensorOfItIsReachable() throws InterruptedException {
+        Tensor tensor = send().requireOutput("OUTPUT0");
+        collect();
+
+        assertThat(open()).isEqualTo(1);
+        assertThat(tensor.floats()).containsExactly(7, 8, 9, 10);
+        Reference.reachabilityFence(tensor);
+        tensor = null;
+        awaitCollected(() -> open() == 0);
+    }
+
+    @Test
+    void aResponseStaysWhileAPartOfItsMemoryIsReachable() throws InterruptedException {
+        MemorySegment part =
+                send().requireOutput("OUTPUT0").withShape(Shape.of(2, 2)).data().asSlice(4, 8);
+        collect();
+
+        assertThat(open()).isEqualTo(1);
+        assertThat(part.get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0)).isEqualTo(8);
+        Reference.reachabilityFence(part);
+        part = null;
+        awaitCollected(() -> open() == 0);
+    }
+
+    @Test
+    void aLeasedOutputOutlivesAForgottenResponse() throws InterruptedException {
+        Runnable lease = send().lease("OUTPUT0");
+        awaitCollected(() -> holder.size() == 0 && open() == 1);
+
+        lease.run();
+        assertThat(open()).isZero();
+    }
+
+    @Test
+    void theCloseOfTheModelReleasesWhatIsStillHeld() throws InterruptedException {
+        List<ModelResponse> held = List.of(send(), send());
+        assertThat(live.holders().reason("echo", 1))
+                .isEqualTo(
+                        "waits for responses that are not closed: 2 held by model 'caller', version 3, plugin 'tokens'");
+
+        holder.close();
+
+        assertThat(open()).isZero();
+        assertThat(live.holders().reason("echo", 1)).isEmpty();
+        assertThat(live.holders().forgotten())
+                .containsExactly(
+                        "model 'caller', version 3, plugin 'tokens': 2 responses of model 'echo' were not closed,"
+                                + " and the server released them (expected: ModelResponse.close, such as by try-with-resources)");
+        held.forEach(ModelResponse::close);
+        send();
+        assertThat(open()).isZero();
+    }
+
+    private void forget() throws InterruptedException {
+        assertThat(send().outputs()).containsExactly("OUTPUT0");
+    }
+
+    private void forgetKept() {
+        Keeper keeper = new Keeper();
+        client.request("echo").input("INPUT0", input()).send(keeper);
+        assertThat(keeper.kept).hasSize(1);
+    }
+
+    private ModelResponse send() throws InterruptedException {
+        return client.request("echo").input("INPUT0", input()).sendAndWait();
+    }
+
+    private static Tensor input() {
+        return Tensor.of(DataType.FP32, Shape.of(4), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_FLOAT, 7, 8, 9, 10));
+    }
+
+    /** Returns how many responses and leases the fake server knows as open. */
+    private int open() {
+        return server.requests().stream()
+                .mapToInt(ReceivedRequest::openResponses)
+                .sum();
+    }
+
+    /** Collects what is not reachable. */
+    private static void collect() {
+        for (int i = 0; i < ROUNDS; i++) {
+            System.gc();
+        }
+    }
+
+    private static void awaitCollected(BooleanSupplier condition) {
+        while (!condition.getAsBoolean()) {
+            System.gc();
+            Thread.onSpinWait();
+        }
+    }
+
+    private ModelClient client() {
+        ModelLoadWatch watch = new ModelLoadWatch(Supervision.NONE, System::nanoTime);
+        MemoryRefresh refresh = new MemoryRefresh(live, Runnable::run, System::nanoTime, FatalErrorHandler.NONE);
+        ModelClients clients = new ModelClients(new ServedModels(live, watch, refresh), watch, new ModelDependencies());
+        clients.serve(server);
+        return clients.of(holder);
+    }
+}
