@@ -153,6 +153,27 @@ public interface ModelContext {
     }
 
     /**
+     * Declares a model that this one calls, and waits until it serves.
+     *
+     * <p>Called in {@link Backend#complete} or, so that it counts with {@code --disable-auto-complete-config} too, in {@link
+     * Backend#load}, on the thread of that call. The server loads the model if it does not serve; other loads go on
+     * meanwhile. As with the steps of an ensemble, this model is ready only while the other one is, and it is unloaded
+     * before that, and loaded again with it. A model that takes the place of the other one does not reload this one, which
+     * finds it by its name. A version that stays when others of this model are loaded keeps what it requires.
+     *
+     * <p>Where no load follows the completion, the call records the name and returns at once; a check of the repository
+     * refuses a model that is not there.
+     *
+     * @param model the name of the model, as for {@link ModelClient#request}; this one too, for which the call returns at
+     *     once
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if models would require each other, with their names; the
+     *     code of its load if the other model cannot be loaded; {@link ErrorCode#UNAVAILABLE} if it does not serve after an
+     *     hour, or the server stops
+     * @throws IllegalStateException if called after the load, or on another thread
+     */
+    default void requires(String model) {}
+
+    /**
      * Returns the client for other models of the server.
      *
      * @return the client, the same at every call; during {@link Backend#complete}, and where there are no other models,

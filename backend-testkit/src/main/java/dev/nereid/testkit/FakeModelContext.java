@@ -19,7 +19,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
 
 /**
- * A {@link ModelContext} for tests of backends. Immutable but for its log, kept objects and the record of read parameters.
+ * A {@link ModelContext} for tests of backends. Immutable but for its log, kept objects and the
+ * records of read parameters and required models.
  *
  * @param settings the configuration of the model
  * @param modelDirectory the directory of the model
@@ -29,6 +30,7 @@ import java.util.concurrent.Executor;
  * @param client the client for other models; empty for a server that has none
  * @param parameters the parameters of the configuration, which record their reads
  * @param kept the objects that the backend keeps and has not taken; a list that changes, for use by any thread
+ * @param required the names of the models that the backend requires, in the order of its calls; a list that changes
  */
 public record FakeModelContext(
         ModelSettings settings,
@@ -38,7 +40,8 @@ public record FakeModelContext(
         RecordedLog logger,
         Optional<ModelClient> client,
         ModelParameters parameters,
-        List<AutoCloseable> kept)
+        List<AutoCloseable> kept,
+        List<String> required)
         implements ModelContext {
     /** Copies the components. */
     public FakeModelContext {
@@ -68,6 +71,7 @@ public record FakeModelContext(
                 logger,
                 Optional.empty(),
                 ModelParameters.of(Map.of()),
+                new CopyOnWriteArrayList<>(),
                 new CopyOnWriteArrayList<>());
     }
 
@@ -94,7 +98,15 @@ public record FakeModelContext(
      */
     public FakeModelContext with(ModelClient models) {
         return new FakeModelContext(
-                settings, modelDirectory, versionDirectory, instances, logger, Optional.of(models), parameters, kept);
+                settings,
+                modelDirectory,
+                versionDirectory,
+                instances,
+                logger,
+                Optional.of(models),
+                parameters,
+                kept,
+                required);
     }
 
     /**
@@ -116,7 +128,15 @@ public record FakeModelContext(
      */
     public FakeModelContext withParameters(Map<String, String> more) {
         return new FakeModelContext(
-                settings, modelDirectory, versionDirectory, instances, logger, client, parameters.with(more), kept);
+                settings,
+                modelDirectory,
+                versionDirectory,
+                instances,
+                logger,
+                client,
+                parameters.with(more),
+                kept,
+                required);
     }
 
     /**
@@ -142,6 +162,16 @@ public record FakeModelContext(
             }
         }
         return Optional.empty();
+    }
+
+    /**
+     * Records the name of a required model, and waits for nothing.
+     *
+     * @param model the name
+     */
+    @Override
+    public void requires(String model) {
+        required.add(model);
     }
 
     /**

@@ -86,4 +86,12 @@ final class FakeModelContextTest {
             }
         }
     }
+
+    @Test
+    void recordsTheModelsThatABackendRequires() {
+        context.requires("minilm");
+        context.withParameter("n", "1").requires("other");
+
+        assertThat(context.required()).containsExactly("minilm", "other");
+    }
 }

@@ -9,6 +9,7 @@ import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelConfigReader;
 import dev.nereid.server.config.Placeholders;
 import dev.nereid.server.config.SequencePlanReader;
+import dev.nereid.server.config.Spelling;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.lifecycle.ModelLoadWatch;
@@ -20,6 +21,7 @@ import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.warmup.WarmupSamples;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import inference.ModelVersionPolicy;
 import java.io.IOException;
@@ -32,6 +34,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -48,9 +51,16 @@ final class ModelCheck implements AutoCloseable {
     private final ModelLoadOptions options;
     private final ServerFeatures features;
     private final ModelPreparation preparation;
+    private final Set<String> names;
     private final Map<String, BackendLease> leases = new LinkedHashMap<>();
 
-    ModelCheck(BackendRegistry backends, ModelLoadOptions options, ServerFeatures features) {
+    /**
+     * Creates a check.
+     *
+     * @param names the names of the models in the repositories
+     */
+    ModelCheck(BackendRegistry backends, ModelLoadOptions options, ServerFeatures features, Set<String> names) {
+        this.names = Set.copyOf(names);
         this.backends = backends;
         this.options = options;
         this.features = features;
@@ -130,8 +140,21 @@ final class ModelCheck implements AutoCloseable {
         }
         BackendLease lease = lease(prepared.config().getBackend());
         ModelConfig completed;
+        Set<String> missing = new ConcurrentSkipListSet<>();
+        PreparedModel requiring = prepared.with(name -> {
+            if (!names.contains(name)) {
+                missing.add(name);
+            }
+            return true;
+        });
         try (VersionFiles files = backends.fileCopies().of(prepared.directory())) {
-            completed = VersionCompletion.complete(options, prepared, version, lease, files, Supervision.NONE);
+            completed = VersionCompletion.complete(options, requiring, version, lease, files, Supervision.NONE);
+        }
+        if (!missing.isEmpty()) {
+            String name = missing.iterator().next();
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "requires model '" + name + "', which is in no model repository." + Spelling.question(name, names));
         }
         Path directory = prepared.directory().path();
         LabelFiles.read(directory, completed);

@@ -18,6 +18,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -48,8 +49,7 @@ public final class RepositoryCheck {
         try (RemoteRepositories remote =
                         RemoteRepositories.open(options.directories().remote(), environment);
                 BackendRegistry backends =
-                        BackendRegistry.open(options.directories().plugins(), options.providers(), environment);
-                ModelCheck check = new ModelCheck(backends, options.models(), ServerFeatures.of(options))) {
+                        BackendRegistry.open(options.directories().plugins(), options.providers(), environment)) {
             backends.fileCopies().exempt(remote::contains);
             RepositoryScan scan = new ModelRepository(
                             options.directories().modelRepositories(),
@@ -60,14 +60,24 @@ public final class RepositoryCheck {
                 throw new InferenceException(ErrorCode.UNAVAILABLE, reason);
             }
             List<ModelReport> models = new ArrayList<>();
-            for (ModelLocation location : scan.models()) {
-                models.add(check(check, location));
+            List<BackendStatus> statuses;
+            try (ModelCheck check =
+                    new ModelCheck(backends, options.models(), ServerFeatures.of(options), names(scan))) {
+                for (ModelLocation location : scan.models()) {
+                    models.add(check(check, location));
+                }
+                statuses = backends.statuses();
             }
             scan.duplicates().forEach(name -> models.add(duplicate(name, options)));
             models.sort(Comparator.comparing(ModelReport::name));
-            List<BackendStatus> statuses = backends.statuses();
             return new CheckReport(statuses, models, warnings(options, models.isEmpty()));
         }
+    }
+
+    private static Set<String> names(RepositoryScan scan) {
+        Set<String> names = new HashSet<>(scan.duplicates());
+        scan.models().forEach(model -> names.add(model.name()));
+        return names;
     }
 
     private static ModelReport check(ModelCheck check, ModelLocation location) {

@@ -2,6 +2,8 @@ package dev.nereid.server.control;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
@@ -83,6 +85,15 @@ final class CatalogUpdater {
     /** Returns whether a model could not be loaded as a whole. */
     boolean isInvalid(String model) {
         return models.find(model).filter(ModelEntry::isInvalid).isPresent();
+    }
+
+    /** Returns whether a model is ready. Never blocks. */
+    boolean isReady(String model) {
+        try {
+            return models.isReady(ModelRef.latest(model));
+        } catch (InferenceException e) { // nothing is known of it
+            return false;
+        }
     }
 
     /** Returns whether anything is known of a model. */

@@ -21,8 +21,9 @@ import java.util.concurrent.TimeoutException;
  * Runs the loads of models on platform threads, since backends load in native code. Safe for use by any thread. The
  * threads end when they are idle.
  *
- * <p>A load needs one of a number of permits, which it releases while it waits for something slow: a pause. There are at
- * most so many pauses at a time; further loads keep their permits while they wait. So the threads are bounded too.
+ * <p>A load needs one of a number of permits, which it releases while it waits for something slow: a pause. For the start
+ * of instances there are at most so many pauses at a time; further loads keep their permits while they wait. A load that
+ * waits for another one always pauses. So the threads are bounded by the permits, the pauses and the models.
  */
 final class LoadThreads implements LoadWaits {
     /** The most pauses at a time, for each permit. */
@@ -35,7 +36,7 @@ final class LoadThreads implements LoadWaits {
 
     private final ThreadPoolExecutor threads = new ThreadPoolExecutor(
             0,
-            Integer.MAX_VALUE, // by the permits and the pauses
+            Integer.MAX_VALUE,
             IDLE_SECONDS,
             TimeUnit.SECONDS,
             new SynchronousQueue<>(),
@@ -116,9 +117,30 @@ final class LoadThreads implements LoadWaits {
 
     @Override
     public boolean await(CompletableFuture<?> stage, Duration limit) throws InterruptedException {
-        boolean isPaused = !stage.isDone() && holders.contains(Thread.currentThread()) && pauses.tryAcquire();
-        if (isPaused) {
+        boolean isCounted = !stage.isDone() && isLoad() && pauses.tryAcquire();
+        return await(stage, limit, isCounted, isCounted);
+    }
+
+    /**
+     * Waits for another load, which needs a permit itself: as {@link #await}, but the load on the calling thread releases
+     * its permit in any case. Such waits are bounded by the number of models.
+     */
+    boolean awaitLoad(CompletableFuture<?> load, Duration limit) throws InterruptedException {
+        boolean isPaused = !load.isDone() && isLoad();
+        return await(load, limit, isPaused, isPaused && pauses.tryAcquire());
+    }
+
+    /** Returns whether the calling thread performs a load. */
+    boolean isLoad() {
+        return holders.contains(Thread.currentThread());
+    }
+
+    private boolean await(CompletableFuture<?> stage, Duration limit, boolean isPaused, boolean isCounted)
+            throws InterruptedException {
+        if (isCounted) {
             follower.paused();
+        }
+        if (isPaused) {
             permits.release();
         }
         try {
@@ -128,6 +150,8 @@ final class LoadThreads implements LoadWaits {
         } finally {
             if (isPaused) {
                 permits.acquireUninterruptibly(); // at the latest when no more loads begin
+            }
+            if (isCounted) {
                 pauses.release();
                 follower.resumed();
             }

@@ -1,6 +1,7 @@
 package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.server.dependency.ModelRequirer;
 import dev.nereid.server.ensemble.DependentEnsembles;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.GenerationHooks;
@@ -135,14 +136,16 @@ final class ModelLoader {
      * @param source what it is loaded from
      * @param isWhole whether all versions are loaded, also those whose files have not changed
      * @param isForced whether responses that were cached before are not used again
+     * @param requirer loads the models that its backend requires
      * @return waits for the close of instances that were removed, a minute at most
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it cannot be loaded; the catalog has the reason
      */
-    List<Runnable> load(ModelSource source, boolean isWhole, boolean isForced) throws InterruptedException {
+    List<Runnable> load(ModelSource source, boolean isWhole, boolean isForced, ModelRequirer requirer)
+            throws InterruptedException {
         String model = source.key();
         String forcedLoad =
                 isForced ? UUID.randomUUID().toString() : forcedLoads.getOrDefault(model, PreparedModel.NOT_FORCED);
-        PreparedModel prepared = prepare(source).withForcedLoad(forcedLoad);
+        PreparedModel prepared = prepare(source).withForcedLoad(forcedLoad).with(requirer);
         LoadAgents agents = new LoadAgents(prepared.agents());
         String plugin = plugins.digest(prepared.config().getBackend()); // at the latest that by which it is loaded
         List<Runnable> waits;

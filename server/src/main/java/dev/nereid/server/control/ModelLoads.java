@@ -3,15 +3,19 @@ package dev.nereid.server.control;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.server.dependency.ModelDependencies;
+import dev.nereid.server.dependency.ModelRequirer;
 import dev.nereid.server.ensemble.StepErrors;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.server.repository.ModelKey;
+import dev.nereid.server.repository.ModelName;
 import dev.nereid.spi.ErrorCode;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
@@ -22,6 +26,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,6 +40,9 @@ import org.slf4j.LoggerFactory;
  */
 final class ModelLoads implements RepositoryPoller.Actions {
     private static final Logger LOG = LoggerFactory.getLogger(ModelLoads.class);
+
+    /** How long a load waits for a model that it requires. */
+    private static final Duration REQUIRED_TIMEOUT = Duration.ofHours(1);
 
     /** How long a load waits for the end of earlier generations. */
     private static final Duration DRAIN_TIMEOUT = Duration.ofMinutes(1);
@@ -156,15 +164,32 @@ final class ModelLoads implements RepositoryPoller.Actions {
         return loads.thenCompose(_ -> reloadDependents(model));
     }
 
-    /** Loads the models again that serve and need a model, if that was replaced. Their failures are theirs alone. */
+    /**
+     * Loads the ensembles again that serve and have a model as a step, if that was replaced. Their failures are theirs
+     * alone. Other models that need it find it by its name with each request.
+     */
     private CompletionStage<Void> reloadDependents(String model) {
         CompletionStage<Void> loads = CompletableFuture.completedStage(null);
         if (replaced.remove(model)) {
-            for (String dependent : dependencies.dependents(model)) {
+            for (String dependent : ensemblesOf(model)) {
                 loads = loads.thenCompose(_ -> reloadDependent(dependent));
             }
         }
         return loads;
+    }
+
+    /** Returns the ensembles with a model as a step, directly or in ensembles, each after those that are its steps. */
+    private List<String> ensemblesOf(String model) {
+        Set<String> changed = new LinkedHashSet<>(List.of(model));
+        for (String dependent : dependencies.dependents(model)) {
+            boolean isEnsemble = catalog.serving(dependent).values().stream()
+                    .allMatch(generation -> generation.model().isEnsemble());
+            if (isEnsemble && !Collections.disjoint(changed, dependencies.needed(dependent))) {
+                changed.add(dependent);
+            }
+        }
+        changed.remove(model);
+        return List.copyOf(changed);
     }
 
     /**
@@ -297,20 +322,24 @@ final class ModelLoads implements RepositoryPoller.Actions {
             if (reason.isOwn()) {
                 dependencies.request(model);
             }
-            boolean isLinked = loader.isLinkedTo(model, loadNeeded(source));
+            Set<String> steps = loadNeeded(source, reason);
+            boolean isLinked = loader.isLinkedTo(model, steps);
             boolean isWhole = isForced || reason.isWhole() || !isLinked;
             loader.refreshPlugins();
             List<Runnable> waits = new ArrayList<>();
             if (isWhole || !loader.isLoadedFrom(source)) {
                 awaitDrained(model);
                 NavigableMap<Long, Generation> before = catalog.serving(model);
-                threads.run(() -> waits.addAll(loader.load(source, isWhole, isForced)));
+                threads.run(() -> waits.addAll(loader.load(source, isWhole, isForced, new Requirer(model))));
                 sources.loaded(source);
                 if (!before.isEmpty() && !before.equals(catalog.serving(model))) {
                     replaced.add(model);
                 }
             }
             isLoaded = true;
+            if (steps.isEmpty()) {
+                dependencies.settle(model, required(model));
+            }
             waits.forEach(Runnable::run); // not on a thread for loads, which the instances' requests may wait for
         } catch (InferenceException e) {
             if (source.isOverridden() && !sources.isPresent(model)) {
@@ -323,14 +352,20 @@ final class ModelLoads implements RepositoryPoller.Actions {
         }
     }
 
-    /** Loads the models that a model needs and that do not serve, and waits for them. Returns the keys of all. */
-    private Set<String> loadNeeded(ModelSource source) throws InterruptedException {
+    /**
+     * Loads the models of an ensemble's steps that do not serve, and waits for them. The backend of another model requires
+     * models as it loads; what its versions that serve have required is needed further.
+     *
+     * @return the keys of the models of all steps
+     */
+    private Set<String> loadNeeded(ModelSource source, Reason reason) throws InterruptedException {
         String model = source.key();
         try {
-            Set<String> needed = sources.needed(source);
+            Set<String> steps = sources.needed(source);
+            Set<String> needed = steps.isEmpty() ? required(model) : steps;
             dependencies.begin(model, needed);
             TreeMap<String, CompletionStage<Void>> loads = new TreeMap<>();
-            for (String other : needed) {
+            for (String other : reason == Reason.RELINKED ? needed : steps) {
                 if (catalog.serving(other).isEmpty()) {
                     catalog.loadingNeeded(other, model);
                     loads.put(other, loadNeeded(other));
@@ -343,11 +378,85 @@ final class ModelLoads implements RepositoryPoller.Actions {
             if (!failures.isEmpty()) {
                 throw failures.getFirst();
             }
-            return needed;
+            return steps;
         } catch (InferenceException e) {
             LOG.atError().addKeyValue("model", ModelKey.name(model)).log(e.publicMessage()); // which names the model
             catalog.failed(model, VersionState.Unavailable.of(e.code(), e.publicMessage()));
             throw e;
+        }
+    }
+
+    /** Returns the keys of the models that the versions of a model which serve have required. */
+    private Set<String> required(String model) {
+        return catalog.serving(model).values().stream()
+                .flatMap(generation -> generation.model().required().stream())
+                .distinct()
+                .flatMap(name -> sources.key(ModelKey.namespace(model), name).stream())
+                .collect(Collectors.toSet());
+    }
+
+    /** Loads the models that the backend of a model requires, on the thread of its load. */
+    private final class Requirer implements ModelRequirer {
+        private final String model;
+
+        Requirer(String model) {
+            this.model = model;
+        }
+
+        @Override
+        public boolean require(String name) {
+            if (!threads.isLoad()) {
+                throw new IllegalStateException(
+                        "requires: called on another thread (expected: that of Backend.complete or Backend.load)");
+            }
+            ModelName.check(name);
+            String other = sources.key(ModelKey.namespace(model), name)
+                    .orElseThrow(
+                            () -> notRequired(ErrorCode.INVALID_ARGUMENT, name, "which is not available or ambiguous"));
+            if (other.equals(model)) {
+                return false;
+            }
+            dependencies.require(model, other);
+            if (catalog.serving(other).isEmpty()) {
+                catalog.loadingNeeded(other, model);
+                await(other, loadNeeded(other).toCompletableFuture());
+            }
+            return true;
+        }
+
+        private void await(String other, CompletableFuture<Void> load) {
+            try {
+                if (!threads.awaitLoad(load, REQUIRED_TIMEOUT)) {
+                    throw notRequired(
+                            ErrorCode.UNAVAILABLE,
+                            ModelKey.name(other),
+                            "which does not serve after " + REQUIRED_TIMEOUT.toSeconds() + " s");
+                }
+                ControlTasks.await(load);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
+            } catch (InferenceException e) {
+                if (!load.isDone()) {
+                    throw e;
+                }
+                String expected = e.code() == ErrorCode.NOT_FOUND ? sources.expected(other) : "";
+                throw notRequired(
+                        e.code(), ModelKey.name(other), "which has no loaded version: " + e.publicMessage() + expected);
+            }
+        }
+
+        private InferenceException notRequired(ErrorCode code, String name, String reason) {
+            return new InferenceException(
+                    code, "model '" + ModelKey.name(model) + "' requires '" + name + "', " + reason);
+        }
+
+        @Override
+        public List<String> unready() {
+            return dependencies.needed(model).stream()
+                    .filter(other -> !catalog.isReady(other))
+                    .map(ModelKey::name)
+                    .toList();
         }
     }
 

@@ -113,7 +113,9 @@ final class ModelShutdown {
 
     private boolean isCalling(Generation generation) {
         ServedModel model = generation.model();
-        return model.isEnsemble() || callers.contains(new ModelRef(generation.key(), model.version()));
+        return model.isEnsemble()
+                || !model.required().isEmpty()
+                || callers.contains(new ModelRef(generation.key(), model.version()));
     }
 
     /** Lets models complete their requests, while clients still find them: new requests are refused by schedulers. */

@@ -68,16 +68,8 @@ final class ModelSources {
         Set<String> keys = new TreeSet<>();
         Set<String> unknown = new TreeSet<>();
         for (String name : preparation.needed(source.directory(), source.config())) {
-            Set<String> found = new TreeSet<>();
-            String namespace = ModelKey.namespace(source.key());
-            if (namespace.isEmpty()) {
-                found.add(name);
-            } else if (isPresent(ModelKey.of(namespace, name))) {
-                found.add(ModelKey.of(namespace, name));
-            } else {
-                found.addAll(keys(name));
-            }
-            (found.size() == 1 ? keys : unknown).addAll(found.size() == 1 ? found : Set.of(name));
+            Optional<String> key = key(ModelKey.namespace(source.key()), name);
+            (key.isPresent() ? keys : unknown).add(key.orElse(name));
         }
         if (!unknown.isEmpty()) {
             throw new InferenceException(
@@ -86,6 +78,26 @@ final class ModelSources {
                             + String.join(", ", unknown));
         }
         return keys;
+    }
+
+    /**
+     * Finds the model that another one names, in the same namespace first, then in all.
+     *
+     * @param namespace the namespace of the other one; empty without namespaces
+     * @param name the name
+     * @return its key; without namespaces also if there is no such model. Empty if it is in several other namespaces, or in
+     *     none
+     */
+    Optional<String> key(String namespace, String name) {
+        if (namespace.isEmpty()) {
+            return Optional.of(name);
+        }
+        String own = ModelKey.of(namespace, name);
+        if (isPresent(own)) {
+            return Optional.of(own);
+        }
+        Set<String> found = new TreeSet<>(keys(name));
+        return found.size() == 1 ? Optional.of(found.iterator().next()) : Optional.empty();
     }
 
     /** Says what is expected in place of a model that does not lie in the repository, at the end of an error text. */

@@ -43,7 +43,7 @@ final class OnDemandLoads implements ModelActions {
 
     @Override
     public List<String> group(String model) {
-        return models.withSteps(model);
+        return models.withNeeded(model);
     }
 
     @Override

@@ -36,10 +36,19 @@ final class DependencyGraph {
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if models would need each other
      */
     DependencyGraph with(String model, Collection<String> needed) {
+        return with(model, needed, "ensembles");
+    }
+
+    /**
+     * Adds a model as {@link #with(String, Collection)} does.
+     *
+     * @param kind what would need each other, for the error
+     */
+    DependencyGraph with(String model, Collection<String> needed, String kind) {
         Map<String, Set<String>> changed = new HashMap<>(needs);
         changed.put(model, Set.copyOf(needed));
         DependencyGraph graph = new DependencyGraph(changed);
-        graph.checkCycle(model, new ArrayList<>(List.of(model)), new TreeSet<>());
+        graph.checkCycle(kind, model, new ArrayList<>(List.of(model)), new TreeSet<>());
         return graph;
     }
 
@@ -53,16 +62,16 @@ final class DependencyGraph {
         return new DependencyGraph(changed);
     }
 
-    private void checkCycle(String start, List<String> path, Set<String> seen) {
+    private void checkCycle(String kind, String start, List<String> path, Set<String> seen) {
         for (String next : needed(path.getLast())) {
             path.add(next);
             if (next.equals(start)) {
                 throw new InferenceException(
                         ErrorCode.INVALID_ARGUMENT,
-                        "circular dependency between ensembles: " + String.join(" -> ", path));
+                        "circular dependency between " + kind + ": " + String.join(" -> ", path));
             }
             if (seen.add(next)) {
-                checkCycle(start, path, seen);
+                checkCycle(kind, start, path, seen);
             }
             path.removeLast();
         }

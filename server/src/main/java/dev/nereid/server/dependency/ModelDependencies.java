@@ -97,6 +97,55 @@ public final class ModelDependencies {
     }
 
     /**
+     * Records a model that another one requires, during the load of that.
+     *
+     * @param model the key of the model that is loaded
+     * @param other the key of the model that it requires
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if models would need each other; nothing
+     *     has changed then
+     */
+    public void require(String model, String other) {
+        lock.lock();
+        try {
+            Load load = loading.get(model);
+            if (load == null) {
+                throw new IllegalStateException("model '" + model + "' requires '" + other + "' outside of a load");
+            }
+            graph = graph.with(model, with(graph.needed(model), other), "models");
+            loading.put(model, new Load(load.before(), with(load.needed(), other), load.waited()));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private static Set<String> with(Set<String> models, String other) {
+        Set<String> changed = new HashSet<>(models);
+        changed.add(other);
+        return Set.copyOf(changed);
+    }
+
+    /**
+     * Records what a model requires from now on, before the {@link #end} of a load that succeeds: what versions required
+     * that serve no more does not count.
+     *
+     * @param model its key
+     * @param required the keys of the models that its versions require
+     */
+    public void settle(String model, Collection<String> required) {
+        lock.lock();
+        try {
+            Load load = loading.get(model);
+            if (load != null) {
+                Set<String> needed = new HashSet<>(required);
+                needed.retainAll(graph.needed(model)); // among others there may be a cycle
+                loading.put(model, new Load(load.before(), Set.copyOf(needed), load.waited()));
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
      * Records the end of a load. A model that waited for another one and was not loaded waits again.
      *
      * @param model its key
@@ -124,7 +173,7 @@ public final class ModelDependencies {
      * Returns the models that a model needs itself.
      *
      * @param model its key
-     * @return their keys as of the beginning of its last load; empty if it needs none
+     * @return their keys as of its last load; empty if it needs none
      */
     public Set<String> needed(String model) {
         lock.lock();
@@ -187,7 +236,7 @@ public final class ModelDependencies {
      * Returns whether a model needs others.
      *
      * @param model its key
-     * @return whether it is an ensemble that began to load
+     * @return whether it is an ensemble that began to load, or requires models
      */
     public boolean isEnsemble(String model) {
         lock.lock();

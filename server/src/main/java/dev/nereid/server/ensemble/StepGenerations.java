@@ -83,7 +83,7 @@ final class StepGenerations implements StepModels {
     /** Returns the models of all steps, and of those of ensembles among them. */
     private List<String> withNested() {
         return steps.stream()
-                .flatMap(step -> models.onDemand().withSteps(step.name()).stream())
+                .flatMap(step -> models.onDemand().withNeeded(step.name()).stream())
                 .distinct()
                 .toList();
     }

@@ -11,7 +11,9 @@ import dev.nereid.spi.BackendException;
 import inference.ModelConfig;
 import java.util.List;
 import java.util.NavigableMap;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.function.Predicate;
 
 /**
@@ -77,29 +79,36 @@ public final class ModelDescriber {
         NavigableMap<Long, OnDemandModel.Version> versions = new TreeMap<>();
         if (prepared.config().hasEnsembleScheduling()) {
             ConfigValidation.checkTensors(prepared.config());
-            prepared.versions().forEach(version -> versions.put(version, version(key, version, prepared.config())));
+            prepared.versions()
+                    .forEach(version -> versions.put(version, version(key, version, prepared.config(), Set.of())));
             return new OnDemandModel(key, versions, 0, pinned.test(ModelKey.name(key))); // its steps take memory
         }
         try (BackendLease lease = backends.acquire(prepared.config().getBackend())) {
             for (long version : prepared.versions()) {
+                Set<String> required = new ConcurrentSkipListSet<>();
+                PreparedModel recording = prepared.with(name -> {
+                    required.add(name);
+                    return true;
+                });
                 try (VersionFiles files = backends.fileCopies().of(prepared.directory())) {
                     ModelConfig config =
-                            VersionCompletion.complete(options, prepared, version, lease, files, supervision);
-                    versions.put(version, version(key, version, config));
+                            VersionCompletion.complete(options, recording, version, lease, files, supervision);
+                    versions.put(version, version(key, version, config, required));
                 }
             }
         }
         return new OnDemandModel(key, versions, byteSize, pinned.test(ModelKey.name(key)));
     }
 
-    private OnDemandModel.Version version(String key, long version, ModelConfig config) {
+    private OnDemandModel.Version version(String key, long version, ModelConfig config, Set<String> required) {
         return new OnDemandModel.Version(
                 config,
                 ModelSettingsReader.settings(config, version).json(),
                 ModelSettingsReader.description(config, List.of(version)),
                 ServedModel.tags(config, version, ModelKey.namespace(key)),
                 meters.of(key, version),
-                hasCache && config.getResponseCache().getEnable());
+                hasCache && config.getResponseCache().getEnable(),
+                Set.copyOf(required));
     }
 
     /**

@@ -11,6 +11,7 @@ import dev.nereid.server.config.ModelConfigReader;
 import dev.nereid.server.config.Placeholders;
 import dev.nereid.server.config.UnsupportedFeatures;
 import dev.nereid.server.config.WrittenConfig;
+import dev.nereid.server.dependency.ModelRequirer;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.repository.ModelLayout;
@@ -212,7 +213,8 @@ public final class ModelPreparation {
                 written.hasMaxBatchSize(),
                 versions(directory, config),
                 chain,
-                PreparedModel.NOT_FORCED);
+                PreparedModel.NOT_FORCED,
+                ModelRequirer.NONE);
     }
 
     private static ModelConfig completeFromFiles(ModelDirectory directory, ModelConfig config) {

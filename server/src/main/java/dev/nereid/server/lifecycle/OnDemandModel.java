@@ -14,7 +14,9 @@ import inference.ModelEnsembling;
 import inference.ModelParameter;
 import java.util.List;
 import java.util.NavigableMap;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /**
  * A model that is loaded on demand: what is known of it whether it is loaded or not. Immutable.
@@ -34,6 +36,7 @@ public final class OnDemandModel implements Resolution {
      * @param tags the labels of its metrics
      * @param meter the statistics, which go on when it is loaded again
      * @param isCached whether its responses are cached
+     * @param required the names of the models that it requires
      */
     record Version(
             ModelConfig config,
@@ -41,7 +44,8 @@ public final class OnDemandModel implements Resolution {
             ModelMetadata description,
             ModelVersionTags tags,
             ModelMeter meter,
-            boolean isCached) {
+            boolean isCached,
+            Set<String> required) {
         /** Returns the statistics of this version. It has no memory and no waiting requests. */
         ModelStatistics statistics() {
             MeterReading read = meter.read();
@@ -128,10 +132,13 @@ public final class OnDemandModel implements Resolution {
         return version == null ? latest : version.description();
     }
 
-    /** Returns the names of the models of its steps; empty unless it is an ensemble. */
-    List<String> steps() {
-        return versions.lastEntry().getValue().config().getEnsembleScheduling().getStepList().stream()
-                .map(ModelEnsembling.Step::getModelName)
+    /** Returns the names of the models that it needs: those of its steps, or those that its versions require. */
+    List<String> needed() {
+        return Stream.concat(
+                        versions.lastEntry().getValue().config().getEnsembleScheduling().getStepList().stream()
+                                .map(ModelEnsembling.Step::getModelName),
+                        versions.values().stream().flatMap(version -> version.required().stream()))
+                .distinct()
                 .toList();
     }
 

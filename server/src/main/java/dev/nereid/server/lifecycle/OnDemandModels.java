@@ -51,19 +51,19 @@ public final class OnDemandModels {
     }
 
     /**
-     * Returns a model and the models of its steps, directly or not, as far as they are loaded on demand.
+     * Returns a model and the models that it needs, directly or not, as far as they are loaded on demand.
      *
      * @param key the key of the model
      * @return the keys, that of the model first
      */
-    public List<String> withSteps(String key) {
+    public List<String> withNeeded(String key) {
         Set<String> found = new LinkedHashSet<>(List.of(key));
         Deque<String> open = new ArrayDeque<>(found);
         for (String next = open.poll(); next != null; next = open.poll()) {
             OnDemandModel model = models.get(next);
             if (model != null) {
-                for (String step : model.steps()) {
-                    String of = find(ModelKey.namespace(next), step);
+                for (String needed : model.needed()) {
+                    String of = find(ModelKey.namespace(next), needed);
                     if (of != null && found.add(of)) {
                         open.add(of);
                     }

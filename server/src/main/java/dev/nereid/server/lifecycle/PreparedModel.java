@@ -1,6 +1,7 @@
 package dev.nereid.server.lifecycle;
 
 import dev.nereid.server.agent.AgentChain;
+import dev.nereid.server.dependency.ModelRequirer;
 import dev.nereid.server.repository.ModelDirectory;
 import inference.ModelConfig;
 import java.util.NavigableSet;
@@ -15,6 +16,7 @@ import java.util.NavigableSet;
  * @param versions the versions to be loaded, at least one
  * @param agents its repository agents, which were called before its files were read
  * @param forcedLoad the identity of the last forced load, part of its load id; {@link #NOT_FORCED} without one
+ * @param requirer loads the models that its backend requires
  */
 public record PreparedModel(
         ModelDirectory directory,
@@ -23,7 +25,8 @@ public record PreparedModel(
         boolean hasMaxBatchSize,
         NavigableSet<Long> versions,
         AgentChain agents,
-        String forcedLoad) {
+        String forcedLoad,
+        ModelRequirer requirer) {
     /** The identity of a model that was never loaded by force. */
     public static final String NOT_FORCED = "";
 
@@ -34,6 +37,16 @@ public record PreparedModel(
      * @return the model, whose responses are cached apart from those of other loads
      */
     public PreparedModel withForcedLoad(String identity) {
-        return new PreparedModel(directory, config, configured, hasMaxBatchSize, versions, agents, identity);
+        return new PreparedModel(directory, config, configured, hasMaxBatchSize, versions, agents, identity, requirer);
+    }
+
+    /**
+     * Returns the same model with a requirer.
+     *
+     * @param changed loads the models that its backend requires
+     * @return the changed model
+     */
+    public PreparedModel with(ModelRequirer changed) {
+        return new PreparedModel(directory, config, configured, hasMaxBatchSize, versions, agents, forcedLoad, changed);
     }
 }

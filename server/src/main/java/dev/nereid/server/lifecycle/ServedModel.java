@@ -25,6 +25,7 @@ import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.ClassifyingObserver;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.executor.ModelExecutor;
+import dev.nereid.server.dependency.RequiredModels;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.memory.ReportedMemory;
@@ -43,6 +44,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -60,8 +62,10 @@ public final class ServedModel implements AutoCloseable {
      * @param time the duration of the load
      * @param namespace the namespace of the model; empty without namespaces
      * @param identity identifies what was loaded
+     * @param required the models that the version requires
      */
-    record LoadFigures(ReportedMemory memory, Duration time, String namespace, LoadIdentity identity) {}
+    record LoadFigures(
+            ReportedMemory memory, Duration time, String namespace, LoadIdentity identity, RequiredModels required) {}
 
     private final ModelConfig config;
     private final ModelSettings settings;
@@ -118,7 +122,7 @@ public final class ServedModel implements AutoCloseable {
             Duration time,
             LoadIdentity identity) {
         ReportedMemory memory = new ReportedMemory(List.of(), System.nanoTime());
-        LoadFigures load = new LoadFigures(memory, time, ModelKey.namespace(key), identity);
+        LoadFigures load = new LoadFigures(memory, time, ModelKey.namespace(key), identity, RequiredModels.NONE);
         return new ServedModel(config, settings, scheduler, NoModel.INSTANCE, List.of(), classifier, load);
     }
 
@@ -259,7 +263,8 @@ public final class ServedModel implements AutoCloseable {
 
     /** Returns what is known of this version while it is not loaded. */
     OnDemandModel.Version onDemand(ModelMeter meter) {
-        return new OnDemandModel.Version(config, configJson(), description, tags(), meter, scheduler.isCached());
+        return new OnDemandModel.Version(
+                config, configJson(), description, tags(), meter, scheduler.isCached(), required());
     }
 
     /**
@@ -314,15 +319,32 @@ public final class ServedModel implements AutoCloseable {
     }
 
     boolean isReady() {
-        return scheduler.isReady() && !threads().tooMany() && heapProblem.isEmpty();
+        return scheduler.isReady()
+                && !threads().tooMany()
+                && heapProblem.isEmpty()
+                && load.required().unready().isEmpty();
     }
 
     /** Returns what keeps it from being ready, in one line; empty for nothing. */
     String problems() {
-        return Stream.of(scheduler.problems(), threads().problem(), heapProblem)
+        return Stream.of(scheduler.problems(), threads().problem(), heapProblem, unreadyModels())
                 .filter(problem -> !problem.isEmpty())
                 .findFirst()
                 .orElse("");
+    }
+
+    private String unreadyModels() {
+        List<String> unready = load.required().unready();
+        return unready.isEmpty() ? "" : "required models that are not ready: " + String.join(", ", unready);
+    }
+
+    /**
+     * Returns the models that the version requires, as its backend has declared them.
+     *
+     * @return their names; empty for an ensemble, which has steps instead
+     */
+    public Set<String> required() {
+        return load.required().names();
     }
 
     /** Returns the plugin that it is a model of, and its threads. */

@@ -9,6 +9,7 @@ import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.config.UnsupportedFeatures;
+import dev.nereid.server.dependency.RequiredModels;
 import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.plugin.BackendLease;
@@ -58,6 +59,7 @@ public final class VersionCompletion {
         try {
             return complete(options, scope);
         } finally {
+            scope.required().end();
             scope.kept().close(); // first, since tasks may end with it
             scope.executor().close(() -> {});
         }
@@ -72,6 +74,7 @@ public final class VersionCompletion {
      * @param files the private copies of the version's files
      * @param executor runs tasks of the plugin
      * @param kept what the plugin keeps until the end of the load
+     * @param required the models that it requires
      * @param parameters the parameters, which record their reads
      */
     record LoadScope(
@@ -81,6 +84,7 @@ public final class VersionCompletion {
             VersionFiles files,
             ModelExecutor executor,
             KeptObjects kept,
+            RequiredModels required,
             ModelParameters parameters) {
         static LoadScope of(
                 PreparedModel prepared, long version, BackendLease lease, VersionFiles files, Supervision supervision) {
@@ -95,6 +99,7 @@ public final class VersionCompletion {
                     files,
                     executor,
                     lease.newKeptObjects(),
+                    new RequiredModels(prepared.requirer()),
                     ModelSettingsReader.parameters(prepared.config()));
         }
     }
@@ -172,6 +177,7 @@ public final class VersionCompletion {
                 scope.files(),
                 scope.lease().callbacks().isolate(scope.executor()),
                 scope.kept(),
+                scope.required(),
                 Metrics.unpublished(logger));
     }
 }

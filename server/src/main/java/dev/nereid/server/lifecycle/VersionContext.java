@@ -2,9 +2,12 @@ package dev.nereid.server.lifecycle;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.InferenceException;
 import dev.nereid.api.parameter.ModelParameters;
+import dev.nereid.server.dependency.RequiredModels;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.plugin.boundary.KeptObjects;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.Metrics;
 import dev.nereid.spi.ModelClient;
@@ -16,7 +19,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Executor;
 
-/** One model version, as its backend sees it. Immutable but for what it keeps and
+/** One model version, as its backend sees it. Immutable but for what it keeps, requires and
  * the record of its reads. */
 record VersionContext(
         ModelSettings settings,
@@ -29,6 +32,7 @@ record VersionContext(
         VersionFiles files,
         Executor executor,
         KeptObjects kept,
+        RequiredModels required,
         Metrics metrics)
         implements ModelContext {
     VersionContext {
@@ -49,6 +53,15 @@ record VersionContext(
     @Override
     public <T extends AutoCloseable> Optional<T> take(Class<T> type) {
         return kept.take(type);
+    }
+
+    @Override
+    public void requires(String model) {
+        try {
+            required.require(model);
+        } catch (InferenceException e) {
+            throw new BackendException(e.code(), e.publicMessage(), e);
+        }
     }
 
     @Override

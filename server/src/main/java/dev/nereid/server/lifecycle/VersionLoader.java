@@ -21,6 +21,7 @@ import dev.nereid.server.config.ExecutionLimitReader;
 import dev.nereid.server.config.MisspeltParameters;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.config.SequencePlanReader;
+import dev.nereid.server.dependency.RequiredModels;
 import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.instance.InstanceFactory;
@@ -148,6 +149,8 @@ public final class VersionLoader {
                 throw lease.notice().isEmpty()
                         ? e
                         : new BackendException(e.code(), e.getMessage() + " (" + lease.notice() + ")", e);
+            } finally {
+                scope.required().end();
             }
         }
     }
@@ -198,7 +201,7 @@ public final class VersionLoader {
                 strategy,
                 SequencePlanReader.plan(
                         config, context.settings(), prepared.directory().path()),
-                new Load(prepared.directory().key(), started, identity));
+                new Load(prepared.directory().key(), started, identity, scope.required()));
         try (WarmupSamples warmup = warmup(prepared, config, context.settings(), model)) {
             ServedModel served = serve(parts, plans, instances, warmup.samples(), rollback);
             rollback.commit();
@@ -297,8 +300,9 @@ public final class VersionLoader {
      * @param key the key of its model
      * @param startNanos when the load began
      * @param identity identifies what is loaded
+     * @param required the models that it requires
      */
-    private record Load(String key, long startNanos, LoadIdentity identity) {}
+    private record Load(String key, long startNanos, LoadIdentity identity, RequiredModels required) {}
 
     /** Passes the instances that run to a scheduler. Those that do not stay with the model. */
     private ServedModel serve(
@@ -354,7 +358,8 @@ public final class VersionLoader {
                         memory,
                         loadTime,
                         ModelKey.namespace(parts.load().key()),
-                        parts.load().identity()));
+                        parts.load().identity(),
+                        parts.load().required()));
     }
 
     /** Refuses a model of which no instance would run. */

@@ -148,6 +148,36 @@ final class LoadThreadsTest {
         threads.end();
     }
 
+    /** Each load waits for the next: none could go on if one of them kept its permit. */
+    @Test
+    void aLoadThatWaitsForAnotherAlwaysReleasesItsPermit() throws Exception {
+        LoadThreads threads = new LoadThreads(1, () -> {});
+        runChain(threads, 3 * LoadThreads.MAX_PAUSES);
+
+        assertThat(running).hasValue(3 * LoadThreads.MAX_PAUSES + 1);
+        assertThat(threads.isLoad()).isFalse();
+        threads.end();
+    }
+
+    private void runChain(LoadThreads threads, int more) throws InterruptedException {
+        threads.run(() -> {
+            assertThat(threads.isLoad()).isTrue();
+            if (more > 0) {
+                CompletableFuture<Void> next = new CompletableFuture<>();
+                Thread.ofPlatform().start(() -> {
+                    try {
+                        runChain(threads, more - 1);
+                        next.complete(null);
+                    } catch (InterruptedException | RuntimeException e) {
+                        next.completeExceptionally(e);
+                    }
+                });
+                assertThat(threads.awaitLoad(next, LONG)).isTrue();
+            }
+            return running.incrementAndGet();
+        });
+    }
+
     private static void run(LoadThreads threads, Callable<?> load) {
         try {
             threads.run(load);

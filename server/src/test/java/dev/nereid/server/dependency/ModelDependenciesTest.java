@@ -115,6 +115,42 @@ final class ModelDependenciesTest {
     }
 
     @Test
+    void aModelRequiresOthersDuringItsLoad() {
+        dependencies.begin("caller", Set.of());
+        dependencies.require("caller", "net");
+        assertThat(dependencies.needed("caller")).containsExactly("net");
+        assertThatThrownBy(() -> dependencies.begin("net", Set.of("caller")))
+                .as("also before its end")
+                .isInstanceOf(InferenceException.class);
+        dependencies.end("caller", true, true);
+
+        assertThat(dependencies.dependents("net")).containsExactly("caller");
+        dependencies.begin("net", Set.of());
+        assertThatThrownBy(() -> dependencies.require("net", "caller"))
+                .isInstanceOf(InferenceException.class)
+                .hasMessage("circular dependency between models: net -> caller -> net");
+        dependencies.end("net", true, true);
+        assertThat(dependencies.needed("net")).isEmpty();
+    }
+
+    /** A model that was unloaded with one that it requires waits for that again after a failure. */
+    @Test
+    void aModelRequiresWhatItsVersionsRequireAtTheEndOfItsLoad() {
+        dependencies.begin("caller", Set.of());
+        dependencies.require("caller", "net");
+        dependencies.require("caller", "scale");
+        dependencies.settle("caller", Set.of("scale", "unknown"));
+        dependencies.end("caller", true, true);
+        assertThat(dependencies.needed("caller")).containsExactly("scale");
+
+        dependencies.unload("scale", false);
+        dependencies.begin("caller", Set.of());
+        dependencies.require("caller", "scale");
+        dependencies.end("caller", false, false);
+        assertThat(dependencies.waitingFor("scale")).containsExactly("caller");
+    }
+
+    @Test
     void takesWhatAModelNeedsFromItsLastLoad() {
         loadPipelines();
         load("outer", Set.of("net"));

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.parameter.ModelParameters;
+import dev.nereid.server.dependency.ModelRequirer;
+import dev.nereid.server.dependency.RequiredModels;
 import dev.nereid.server.files.FileCopies;
 import dev.nereid.server.plugin.boundary.KeptObjects;
 import dev.nereid.server.plugin.boundary.PluginBoundary;
@@ -34,6 +36,7 @@ class VersionContextTest {
                 new FileCopies(Path.of("none")).of(new ModelDirectory(Path.of("."), "m")),
                 Runnable::run,
                 new KeptObjects(new PluginBoundary("test", VersionContextTest.class.getClassLoader())),
+                new RequiredModels(ModelRequirer.NONE),
                 Metrics.unpublished(log));
     }
 

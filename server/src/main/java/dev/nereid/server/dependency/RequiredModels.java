@@ -1,0 +1,64 @@
+package dev.nereid.server.dependency;
+
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentSkipListSet;
+
+/** The models that one version requires, as its backend declares them during the load. Safe for use by any thread. */
+public final class RequiredModels {
+    /** Those of an ensemble, which has steps instead. */
+    public static final RequiredModels NONE = new RequiredModels(ModelRequirer.NONE);
+
+    private final ModelRequirer requirer;
+    private final Set<String> names = new ConcurrentSkipListSet<>();
+    private volatile boolean ended;
+
+    /**
+     * Creates an empty set.
+     *
+     * @param requirer loads what is declared
+     */
+    public RequiredModels(ModelRequirer requirer) {
+        this.requirer = requirer;
+    }
+
+    /**
+     * Adds a model, and waits until it serves.
+     *
+     * @param name its name
+     * @throws dev.nereid.api.InferenceException as {@link ModelRequirer#require}; the model is not added
+     * @throws IllegalStateException if the load has ended, or as there
+     */
+    public void require(String name) {
+        if (ended) {
+            throw new IllegalStateException(
+                    "requires: the load has ended (expected: a call in Backend.complete or Backend.load)");
+        }
+        if (requirer.require(name)) {
+            names.add(name);
+        }
+    }
+
+    /** Adds no more models, as the load ends. */
+    public void end() {
+        ended = true;
+    }
+
+    /**
+     * Returns the names that were declared so far, that of the model itself aside.
+     *
+     * @return the names
+     */
+    public Set<String> names() {
+        return Set.copyOf(names);
+    }
+
+    /**
+     * Finds the required models that are not ready. Never blocks.
+     *
+     * @return their names; empty if all are ready
+     */
+    public List<String> unready() {
+        return names.isEmpty() ? List.of() : requirer.unready();
+    }
+}
