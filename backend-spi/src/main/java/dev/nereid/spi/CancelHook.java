@@ -1,8 +1,8 @@
 package dev.nereid.spi;
 
 /**
- * Registration of an action that runs when a request is cancelled. Safe for use by any thread. <em>Implemented by the
- * server.</em>
+ * Registration of an action, such as one that runs when a request is cancelled. Safe for use by any thread.
+ * <em>Implemented by the server.</em>
  *
  * <p>Close it before the objects that the action uses are freed.
  *

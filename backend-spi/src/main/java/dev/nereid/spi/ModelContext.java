@@ -1,11 +1,14 @@
 package dev.nereid.spi;
 
+import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /**
  * One model version, as its backend sees it. Safe for use by several threads. <em>Implemented by the server.</em>
@@ -100,6 +103,41 @@ public interface ModelContext {
      * @return a logger named after backend and model
      */
     System.Logger logger();
+
+    /**
+     * Logs a text with the file and line of the program that logs it.
+     *
+     * <p>An example is a program of another language. File and line appear where the format of the log has them, and among its
+     * data otherwise.
+     *
+     * @param level the level
+     * @param file the name of the file
+     * @param line the number of the line
+     * @param text the text as it is, without format elements
+     */
+    default void log(Level level, String file, int line, String text) {
+        logger().log(level, file + ":" + line + "] " + text);
+    }
+
+    /**
+     * Runs an action with the least level that the log writes, now and after changes.
+     *
+     * <p>An example is a process of another language that logs by {@link #log}. The first run is part of this call. A later one
+     * is a task of {@link #executor}, about a second after the change; of several changes in this time it has the last. They
+     * run one at a time.
+     *
+     * @param action receives {@code TRACE}, {@code DEBUG}, {@code INFO}, {@code WARNING} or {@code ERROR}, or {@code OFF} if
+     *     nothing is written
+     * @return ends the runs, which end with the model at the latest
+     * @throws IllegalStateException if the model has 100 such actions
+     */
+    default CancelHook onLogLevel(Consumer<Level> action) {
+        action.accept(Stream.of(Level.TRACE, Level.DEBUG, Level.INFO, Level.WARNING, Level.ERROR)
+                .filter(logger()::isLoggable)
+                .findFirst()
+                .orElse(Level.OFF));
+        return () -> {};
+    }
 
     /**
      * Returns threads of the server for work of the model beside its executions.

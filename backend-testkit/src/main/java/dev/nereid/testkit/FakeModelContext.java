@@ -2,6 +2,7 @@ package dev.nereid.testkit;
 
 import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Metrics;
@@ -17,6 +18,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 
 /**
  * A {@link ModelContext} for tests of backends. Immutable but for its log, kept objects and the
@@ -240,6 +242,17 @@ public record FakeModelContext(
         } catch (RuntimeException | Error e) {
             logger.log(System.Logger.Level.ERROR, "task of the executor failed: " + e, e);
         }
+    }
+
+    /**
+     * Runs an action with the level of the log, now and in each call of {@link RecordedLog#setLevel}.
+     *
+     * @param action receives the level
+     * @return ends the runs
+     */
+    @Override
+    public CancelHook onLogLevel(Consumer<System.Logger.Level> action) {
+        return logger.onLevel(action);
     }
 
     /**

@@ -1,17 +1,23 @@
 package dev.nereid.testkit;
 
+import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.Metrics;
 import java.text.MessageFormat;
 import java.util.List;
 import java.util.Queue;
 import java.util.ResourceBundle;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** A logger that records its lines, each with its level in front. Safe for use by any thread. */
 public final class RecordedLog implements System.Logger {
     private final Queue<String> lines = new ConcurrentLinkedQueue<>();
     private final Metrics metrics = Metrics.unpublished(this);
+    private final Set<Consumer<Level>> levelActions = ConcurrentHashMap.newKeySet();
+    private volatile Level least = Level.TRACE;
 
     /** Creates an empty log. */
     public RecordedLog() {}
@@ -23,6 +29,25 @@ public final class RecordedLog implements System.Logger {
      */
     public List<String> lines() {
         return List.copyOf(lines);
+    }
+
+    /**
+     * Changes the least level that is recorded, which is {@link Level#TRACE} at first. The actions of {@link
+     * FakeModelContext#onLogLevel} run in this call.
+     *
+     * @param changed the least level
+     */
+    public void setLevel(Level changed) {
+        least = changed;
+        levelActions.forEach(action -> action.accept(changed));
+    }
+
+    /** Runs an action now and at each change of the level. */
+    CancelHook onLevel(Consumer<Level> action) {
+        Consumer<Level> added = action::accept; // not equal to another one of the same action
+        added.accept(least);
+        levelActions.add(added);
+        return () -> levelActions.remove(added);
     }
 
     /** Returns metrics whose mistakes are recorded. */
@@ -37,16 +62,21 @@ public final class RecordedLog implements System.Logger {
 
     @Override
     public boolean isLoggable(Level level) {
-        return true;
+        return level.getSeverity() >= least.getSeverity();
     }
 
     @Override
     public void log(Level level, @Nullable ResourceBundle bundle, String message, @Nullable Throwable thrown) {
-        lines.add(level + " " + message);
+        if (isLoggable(level)) {
+            lines.add(level + " " + message);
+        }
     }
 
     @Override
     public void log(Level level, @Nullable ResourceBundle bundle, String format, @Nullable Object... values) {
-        lines.add(level + " " + (values == null || values.length == 0 ? format : MessageFormat.format(format, values)));
+        if (isLoggable(level)) {
+            lines.add(level + " "
+                    + (values == null || values.length == 0 ? format : MessageFormat.format(format, values)));
+        }
     }
 }

@@ -2,6 +2,7 @@ package dev.nereid.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.ModelSettings;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -38,6 +39,27 @@ final class FakeModelContextTest {
         assertThat(backend.metrics().counter("tokens", "Other words.", Map.of()).value())
                 .isEqualTo(2);
         assertThat(backend.logger().lines()).isEmpty();
+    }
+
+    @Test
+    void logsPlacesInTheCode() {
+        context.log(System.Logger.Level.INFO, "model.py", 12, "loaded {0}");
+
+        assertThat(context.logger().lines()).containsExactly("INFO model.py:12] loaded {0}");
+    }
+
+    @Test
+    void tellsTheLevelThatATestSets() {
+        List<System.Logger.Level> told = new ArrayList<>();
+        CancelHook hook = context.onLogLevel(told::add);
+        context.logger().setLevel(System.Logger.Level.WARNING);
+        context.logger().log(System.Logger.Level.INFO, "not written");
+        context.logger().log(System.Logger.Level.ERROR, "written");
+        hook.close();
+        context.logger().setLevel(System.Logger.Level.DEBUG);
+
+        assertThat(told).containsExactly(System.Logger.Level.TRACE, System.Logger.Level.WARNING);
+        assertThat(context.logger().lines()).containsExactly("ERROR written");
     }
 
     @Test

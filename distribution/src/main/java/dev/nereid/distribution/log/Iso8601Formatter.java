@@ -5,7 +5,7 @@ import java.time.format.DateTimeFormatter;
 
 /**
  * Formats events as the reference server does with {@code --log-format=ISO8601}: time in UTC, first letter of the level,
- * process, source, text. The source is the logger. Immutable.
+ * process, source, text. The source is the place in the code that a plugin gives, or else the logger. Immutable.
  */
 final class Iso8601Formatter implements LogFormatter {
     private static final DateTimeFormatter TIME =
@@ -21,9 +21,10 @@ final class Iso8601Formatter implements LogFormatter {
             case WARN -> 'W';
             case INFO, DEBUG, TRACE -> 'I'; // as verbose lines of the reference server
         };
-        lines.append(' ').append(letter).append(' ').append(process).append(' ').append(event.shortLogger());
+        lines.append(' ').append(letter).append(' ').append(process).append(' ');
+        LogText.append(lines, event.place().orElseGet(event::shortLogger), LogEvent.MAX_VALUE_LENGTH);
         lines.append("] ");
-        PlainFormatter.appendText(lines, event);
+        PlainFormatter.appendText(lines, event.dataBesidePlace(), event.text());
         lines.append('\n').append(event.trace());
     }
 }

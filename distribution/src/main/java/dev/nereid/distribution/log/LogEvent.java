@@ -2,6 +2,7 @@ package dev.nereid.distribution.log;
 
 import java.time.Instant;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.event.KeyValuePair;
 import org.slf4j.event.Level;
@@ -25,6 +26,9 @@ record LogEvent(
         List<KeyValuePair> data,
         String text,
         @Nullable Throwable thrown) {
+    private static final String FILE = "file";
+    private static final String LINE = "line";
+
     /** Maximum characters of one value. */
     static final int MAX_VALUE_LENGTH = 4096;
 
@@ -34,6 +38,28 @@ record LogEvent(
     /** Returns the name of the logger without its package. */
     String shortLogger() {
         return logger.substring(logger.lastIndexOf('.') + 1);
+    }
+
+    /**
+     * Returns the place in the code that a plugin has given as data: {@code file} with its {@code line}.
+     *
+     * @return a place such as {@code model.py:12}; empty for other events
+     */
+    Optional<String> place() {
+        return value(FILE).flatMap(file -> value(LINE).map(line -> file + ":" + line));
+    }
+
+    /** Returns the data without the place in the code. */
+    List<KeyValuePair> dataBesidePlace() {
+        return place().isEmpty()
+                ? data
+                : data.stream()
+                        .filter(pair -> !pair.key.equals(FILE) && !pair.key.equals(LINE))
+                        .toList();
+    }
+
+    private Optional<String> value(String key) {
+        return data.stream().filter(pair -> pair.key.equals(key)).findFirst().map(pair -> LogText.of(pair.value));
     }
 
     /** Returns the stack trace of the cause, which ends with a line break; empty if there is none. */

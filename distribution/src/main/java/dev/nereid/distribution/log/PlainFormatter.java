@@ -2,6 +2,7 @@ package dev.nereid.distribution.log;
 
 import java.time.ZoneId;
 import java.time.format.DateTimeFormatter;
+import java.util.List;
 import org.slf4j.event.KeyValuePair;
 
 /** Formats events for people: time, thread, level, logger, data, text; then lines of the stack trace. Immutable. */
@@ -19,18 +20,18 @@ final class PlainFormatter implements LogFormatter {
                 .append(' ')
                 .append(event.shortLogger())
                 .append(" - ");
-        appendText(lines, event);
+        appendText(lines, event.data(), event.text());
         lines.append('\n').append(event.trace());
     }
 
     /** Appends data and text. */
-    static void appendText(StringBuilder line, LogEvent event) {
-        for (KeyValuePair pair : event.data()) {
+    static void appendText(StringBuilder line, List<KeyValuePair> data, String text) {
+        for (KeyValuePair pair : data) {
             LogText.append(line, pair.key, LogEvent.MAX_VALUE_LENGTH);
             line.append('=');
             LogText.append(line, LogText.of(pair.value), LogEvent.MAX_VALUE_LENGTH);
             line.append(' ');
         }
-        LogText.append(line, event.text(), LogEvent.MAX_TEXT_LENGTH);
+        LogText.append(line, text, LogEvent.MAX_TEXT_LENGTH);
     }
 }

@@ -95,6 +95,27 @@ final class LogFormatTest {
                         "2026-11-25T22:41:17Z E " + ProcessHandle.current().pid() + " Routes] model=m failed");
     }
 
+    /** As for models of Python on the reference server: the file and line of the caller in place of the server's. */
+    @Test
+    void writesThePlaceInTheCodeThatAPluginGives() throws IOException {
+        log.atInfo().addKeyValue("file", "a\nb.py").addKeyValue("line", 12).log("loaded");
+        factory.setFormat(LogFormat.ISO8601);
+        log.atInfo()
+                .addKeyValue("model", "m")
+                .addKeyValue("file", "a\nb.py")
+                .addKeyValue("line", 12)
+                .log("loaded");
+        log.atInfo().addKeyValue("file", "a file alone").log("removed");
+        factory.setFormat(LogFormat.JSON);
+        log.atInfo().addKeyValue("file", "b.py").addKeyValue("line", 12).log("loaded");
+
+        String start = "2026-11-25T22:41:17Z I " + ProcessHandle.current().pid();
+        assertThat(lines().getFirst()).endsWith(" INFO Routes - file=a\\nb.py line=12 loaded");
+        assertThat(lines().get(1)).isEqualTo(start + " a\\nb.py:12] model=m loaded");
+        assertThat(lines().get(2)).isEqualTo(start + " Routes] file=a file alone removed");
+        assertThat(json(lines().get(3))).containsEntry("file", "b.py").containsEntry("line", 12L);
+    }
+
     /** What a client sends stays in its line, and in its value. */
     @ParameterizedTest
     @EnumSource(LogFormat.class)

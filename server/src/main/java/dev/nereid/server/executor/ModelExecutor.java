@@ -51,6 +51,7 @@ public final class ModelExecutor implements Executor {
     private final Set<Thread> running = ConcurrentHashMap.newKeySet();
     private final AtomicInteger threadNumbers = new AtomicInteger();
     private final ThreadPoolExecutor threads;
+    private final LogLevelWatch logLevels;
 
     /** The tasks that run or wait. */
     private final AtomicInteger tasks = new AtomicInteger();
@@ -74,6 +75,7 @@ public final class ModelExecutor implements Executor {
         this.model = model;
         this.plugin = plugin;
         fatalErrors = supervision.fatalErrors();
+        logLevels = new LogLevelWatch(supervision.watchdog());
         patience = supervision.loadLimit().isZero() ? DEFAULT_PATIENCE : supervision.loadLimit();
         threads = new ThreadPoolExecutor(
                 0, MAX_THREADS, 1, TimeUnit.MINUTES, waiting, this::newThread, (task, _) -> await(task));
@@ -181,6 +183,15 @@ public final class ModelExecutor implements Executor {
     }
 
     /**
+     * Returns what tells the plugin of changes of its log's level. It ends with the executor.
+     *
+     * @return the same at every call
+     */
+    public LogLevelWatch logLevels() {
+        return logLevels;
+    }
+
+    /**
      * Returns the number of threads at this moment.
      *
      * @return the number, with idle ones; at most 64
@@ -232,6 +243,7 @@ public final class ModelExecutor implements Executor {
         if (!closed.compareAndSet(false, true)) {
             return;
         }
+        logLevels.close();
         threads.shutdown();
         boolean interrupted = false;
         boolean terminated = false;

@@ -178,6 +178,7 @@ public final class VersionCompletion {
                 scope.lease().callbacks().isolate(scope.executor()),
                 scope.kept(),
                 scope.required(),
+                scope.executor().logLevels(),
                 Metrics.unpublished(logger));
     }
 }

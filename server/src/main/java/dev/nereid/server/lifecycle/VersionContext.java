@@ -5,9 +5,12 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.server.dependency.RequiredModels;
+import dev.nereid.server.executor.LogLevelWatch;
 import dev.nereid.server.files.VersionFiles;
+import dev.nereid.server.plugin.PluginLogger;
 import dev.nereid.server.plugin.boundary.KeptObjects;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.Metrics;
 import dev.nereid.spi.ModelClient;
@@ -18,6 +21,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 
 /** One model version, as its backend sees it. Immutable but for what it keeps, requires and
  * the record of its reads. */
@@ -27,12 +31,13 @@ record VersionContext(
         Path modelDirectory,
         Path versionDirectory,
         List<Device> instances,
-        System.Logger logger,
+        PluginLogger logger,
         Optional<ModelClient> client,
         VersionFiles files,
         Executor executor,
         KeptObjects kept,
         RequiredModels required,
+        LogLevelWatch logLevels,
         Metrics metrics)
         implements ModelContext {
     VersionContext {
@@ -62,6 +67,16 @@ record VersionContext(
         } catch (InferenceException e) {
             throw new BackendException(e.code(), e.publicMessage(), e);
         }
+    }
+
+    @Override
+    public void log(System.Logger.Level level, String file, int line, String text) {
+        logger.log(level, file, line, text);
+    }
+
+    @Override
+    public CancelHook onLogLevel(Consumer<System.Logger.Level> action) {
+        return logLevels.subscribe(logger, executor, action);
     }
 
     @Override

@@ -96,6 +96,20 @@ public final class PluginLogger implements System.Logger {
         return BestEffort.get("message of a plugin", format, () -> MessageFormat.format(format, values));
     }
 
+    /**
+     * Logs a text with a place in the code of a program in another language.
+     *
+     * @param level the level
+     * @param file the name of the file
+     * @param line the number of the line
+     * @param text the text as it is
+     */
+    public void log(Level level, String file, int line, String text) {
+        if (isLoggable(level)) {
+            at(level).addKeyValue("file", file).addKeyValue("line", line).log(text);
+        }
+    }
+
     private LoggingEventBuilder at(Level level) {
         return switch (level) {
             case ALL, TRACE -> log.atTrace();

@@ -3,10 +3,14 @@ package dev.nereid.server.lifecycle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.api.ModelRef;
 import dev.nereid.api.parameter.ModelParameters;
+import dev.nereid.scheduler.Supervision;
 import dev.nereid.server.dependency.ModelRequirer;
 import dev.nereid.server.dependency.RequiredModels;
+import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.files.FileCopies;
+import dev.nereid.server.plugin.PluginLogger;
 import dev.nereid.server.plugin.boundary.KeptObjects;
 import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.server.repository.ModelDirectory;
@@ -16,6 +20,7 @@ import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.RecordedLog;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -23,6 +28,7 @@ import org.junit.jupiter.api.Test;
 
 class VersionContextTest {
     private final RecordedLog log = new RecordedLog();
+    private final ModelExecutor executor = new ModelExecutor(new ModelRef("m", 1), "b", Supervision.NONE);
 
     private VersionContext context() {
         return new VersionContext(
@@ -31,12 +37,13 @@ class VersionContextTest {
                 Path.of("m"),
                 Path.of("m/1"),
                 List.of(),
-                log,
+                new PluginLogger("b", "m"),
                 Optional.empty(),
                 new FileCopies(Path.of("none")).of(new ModelDirectory(Path.of("."), "m")),
                 Runnable::run,
                 new KeptObjects(new PluginBoundary("test", VersionContextTest.class.getClassLoader())),
                 new RequiredModels(ModelRequirer.NONE),
+                executor.logLevels(),
                 Metrics.unpublished(log));
     }
 
@@ -54,6 +61,18 @@ class VersionContextTest {
         assertThat(log.lines()).isEmpty();
         context.metrics().gauge("nv_mine", "Mine.", Map.of()).set(1);
         assertThat(log.lines()).singleElement().asString().startsWith("WARNING metric 'nv_mine' counts nothing: ");
+    }
+
+    /** The actions of a completion without a load end with it, as those of a model. */
+    @Test
+    void tellsTheLevelOfItsLogUntilItsExecutorIsClosed() {
+        List<System.Logger.Level> told = new ArrayList<>();
+        context().onLogLevel(told::add);
+
+        assertThat(told).as("of the log of this test").hasSize(1);
+        executor.close(() -> {});
+        executor.logLevels().check(0);
+        assertThat(told).hasSize(1);
     }
 
     @Test

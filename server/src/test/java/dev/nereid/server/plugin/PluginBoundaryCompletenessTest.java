@@ -183,7 +183,8 @@ final class PluginBoundaryCompletenessTest {
             Set.of("Batch#put", "InferenceResponse#put", "InferenceRequest#onCancel", "SequenceState#put");
 
     /** Methods with an action that an executor of the boundary runs. */
-    private static final Set<String> CALLBACKS_OF_THE_EXECUTOR = Set.of("ResponseSender#onReady");
+    private static final Set<String> CALLBACKS_OF_THE_EXECUTOR =
+            Set.of("ResponseSender#onReady", "ModelContext#onLogLevel");
 
     /** Incubating: methods that this server does not have, so that nothing is handed over. */
     private static final Set<String> CALLBACKS_REFUSED =
