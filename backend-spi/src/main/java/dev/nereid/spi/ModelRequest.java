@@ -25,9 +25,27 @@ public interface ModelRequest {
     ModelRequest onBehalfOf(InferenceRequest cause);
 
     /**
+     * Ties the request to a batch that causes it, in place of one request. It is cancelled when all requests of the batch
+     * are cancelled. Its deadline is the latest of theirs, and none if one of them has none. A batch of one request is as
+     * that request; one of several gives no id. Null requests do not count. Priority, parameters and position in a sequence
+     * are not taken over.
+     *
+     * @param cause the batch on whose behalf this request is sent: its execution is not finished before this request is
+     *     sent
+     * @return this request
+     * @throws IllegalStateException if its execution is finished
+     */
+    default ModelRequest onBehalfOf(Batch cause) {
+        if (cause.requests().size() == 1) {
+            return onBehalfOf(cause.requests().getFirst());
+        }
+        throw new UnsupportedOperationException("onBehalfOf: not available for a batch (expected: a server's request)");
+    }
+
+    /**
      * Sets the id of the request.
      *
-     * @param id the id; empty, as by default, for that of the causing request, if there is one
+     * @param id the id; empty, as by default, for that of the causing request, if there is one and no other
      * @return this request
      */
     ModelRequest id(String id);

@@ -1,5 +1,7 @@
 package dev.nereid.spi;
 
+import java.nio.ByteBuffer;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
@@ -33,7 +35,17 @@ final class NoModels implements ModelClient {
     }
 
     @Override
+    public CompletionStage<Void> load(String model, String config, Map<String, ByteBuffer> files) {
+        return load(model);
+    }
+
+    @Override
     public CompletionStage<Void> unload(String model) {
         return CompletableFuture.failedStage(unavailable());
+    }
+
+    @Override
+    public CompletionStage<Void> unload(String model, boolean dependents) {
+        return unload(model);
     }
 }

@@ -1,11 +1,16 @@
 package dev.nereid.testkit;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelRequest;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
@@ -17,10 +22,14 @@ public final class FakeModelClient implements ModelClient {
     private final LeakCheckingMemory memory;
     private final Consumer<FakeModelRequest> responder;
     private final Set<String> ready;
+    private final Set<String> known;
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
     private final List<FakeModelRequest> sent = new ArrayList<>();
+
+    @GuardedBy("lock")
+    private final List<String> controls = new ArrayList<>();
 
     /**
      * Creates the client of a server.
@@ -44,6 +53,8 @@ public final class FakeModelClient implements ModelClient {
         this.responder = responder;
         this.ready = ConcurrentHashMap.newKeySet();
         this.ready.addAll(Set.of(ready));
+        known = ConcurrentHashMap.newKeySet();
+        known.addAll(this.ready);
     }
 
     /**
@@ -70,16 +81,67 @@ public final class FakeModelClient implements ModelClient {
         return ready.contains(model);
     }
 
+    /**
+     * {@inheritDoc}
+     *
+     * @return whether the model is ready, in any version; throws for a model that was never named
+     */
+    @Override
+    public boolean isReady(String model, long version) {
+        if (!known.contains(model)) {
+            throw new BackendException(ErrorCode.NOT_FOUND, "Request for unknown model: '" + model + "' is not found");
+        }
+        return ready.contains(model);
+    }
+
+    /**
+     * Returns the loads and unloads so far.
+     *
+     * @return each as a text, like {@code load m}, {@code load m with {…} and [1/model.onnx]}, {@code unload m} and
+     *     {@code unload m with dependents}, in the order of the calls
+     */
+    public List<String> controls() {
+        lock.lock();
+        try {
+            return List.copyOf(controls);
+        } finally {
+            lock.unlock();
+        }
+    }
+
     @Override
     public CompletionStage<Void> load(String model) {
+        return load(model, "", Map.of());
+    }
+
+    @Override
+    public CompletionStage<Void> load(String model, String config, Map<String, ByteBuffer> files) {
+        boolean isPlain = config.isEmpty() && files.isEmpty();
+        add("load " + model + (isPlain ? "" : " with " + config + " and " + new TreeSet<>(files.keySet())));
+        known.add(model);
         ready.add(model);
         return CompletableFuture.completedStage(null);
     }
 
     @Override
     public CompletionStage<Void> unload(String model) {
+        return unload(model, false);
+    }
+
+    @Override
+    public CompletionStage<Void> unload(String model, boolean dependents) {
+        add("unload " + model + (dependents ? " with dependents" : ""));
         ready.remove(model);
         return CompletableFuture.completedStage(null);
+    }
+
+    private void add(String control) {
+        lock.lock();
+        try {
+            controls.add(control);
+        } finally {
+            lock.unlock();
+        }
     }
 
     private void add(FakeModelRequest request) {

@@ -2,6 +2,7 @@ package dev.nereid.testkit;
 
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
@@ -18,8 +19,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
@@ -43,11 +46,16 @@ public final class FakeModelRequest implements ModelRequest {
     private final AtomicBoolean completed = new AtomicBoolean();
     private final AtomicInteger openResponses = new AtomicInteger();
     private final CallsInTurn calls = new CallsInTurn();
-    private Optional<InferenceRequest> cause = Optional.empty();
-    private volatile Optional<CancelHook> hook = Optional.empty();
+    private final List<CancelHook> hooks = new CopyOnWriteArrayList<>();
+    private List<InferenceRequest> causes = List.of();
     private Optional<Sequence> sequence = Optional.empty();
     private volatile Optional<ModelResponseObserver> observer = Optional.empty();
     private volatile boolean cancelled;
+    private boolean isSingle;
+    private String id = "";
+    private long priority;
+    private long timeoutMicros;
+    private OptionalLong version = OptionalLong.empty();
 
     FakeModelRequest(String model, LeakCheckingMemory memory, Consumer<FakeModelRequest> send) {
         this.model = model;
@@ -85,10 +93,32 @@ public final class FakeModelRequest implements ModelRequest {
     /**
      * Returns the request that causes this one.
      *
-     * @return the request, or empty if there is none
+     * @return the request, or empty if there is none, or a batch of several
      */
     public Optional<InferenceRequest> cause() {
-        return cause;
+        return causes.size() == 1 ? Optional.of(causes.getFirst()) : Optional.empty();
+    }
+
+    /**
+     * Returns the requests that cause this one: those of a batch too.
+     *
+     * @return the requests without null requests
+     */
+    public List<InferenceRequest> causes() {
+        return causes;
+    }
+
+    /**
+     * Returns the deadline.
+     *
+     * @return the latest of the causing requests; empty if one has none
+     */
+    public OptionalLong deadlineNanos() {
+        return causes.stream().anyMatch(request -> request.deadlineNanos().isEmpty())
+                ? OptionalLong.empty()
+                : causes.stream()
+                        .mapToLong(request -> request.deadlineNanos().getAsLong())
+                        .reduce((one, other) -> one - other > 0 ? one : other);
     }
 
     /**
@@ -98,6 +128,42 @@ public final class FakeModelRequest implements ModelRequest {
      */
     public Parameters parameters() {
         return Parameters.of(parameters);
+    }
+
+    /**
+     * Returns the id.
+     *
+     * @return the id that was set, or else that of the causing request; empty for none
+     */
+    public String id() {
+        return id.isEmpty() ? cause().map(InferenceRequest::id).orElse("") : id;
+    }
+
+    /**
+     * Returns the priority.
+     *
+     * @return the priority; 0 unless set
+     */
+    public long priority() {
+        return priority;
+    }
+
+    /**
+     * Returns the limit of the wait in the queue.
+     *
+     * @return microseconds; 0 unless set
+     */
+    public long timeoutMicros() {
+        return timeoutMicros;
+    }
+
+    /**
+     * Returns the version.
+     *
+     * @return the version; empty for the latest
+     */
+    public OptionalLong version() {
+        return version;
     }
 
     /**
@@ -151,10 +217,24 @@ public final class FakeModelRequest implements ModelRequest {
      * @param values the outputs, which are copied
      */
     public void respond(Map<String, Tensor> values) {
+        respond(values, false);
+    }
+
+    /**
+     * Sends the {@linkplain ModelResponse#isFinal final} response, and ends the request; nothing if it is complete.
+     *
+     * @param values the outputs, which are copied
+     */
+    public void respondFinally(Map<String, Tensor> values) {
+        respond(values, true);
+        complete();
+    }
+
+    private void respond(Map<String, Tensor> values, boolean isFinal) {
         calls.run(() -> {
             if (!completed.get()) {
                 openResponses.incrementAndGet();
-                observer.orElseThrow().onResponse(new Response(memory, values, openResponses));
+                observer.orElseThrow().onResponse(new Response(memory, values, isFinal || isSingle, openResponses));
             }
         });
     }
@@ -162,7 +242,7 @@ public final class FakeModelRequest implements ModelRequest {
     /** Ends the request without an error. */
     public void complete() {
         if (completed.compareAndSet(false, true)) {
-            hook.ifPresent(CancelHook::close);
+            hooks.forEach(CancelHook::close);
             calls.run(() -> observer.orElseThrow().onCompleted());
         }
     }
@@ -174,7 +254,7 @@ public final class FakeModelRequest implements ModelRequest {
      */
     public void fail(BackendException error) {
         if (completed.compareAndSet(false, true)) {
-            hook.ifPresent(CancelHook::close);
+            hooks.forEach(CancelHook::close);
             calls.run(() -> observer.orElseThrow().onError(error));
         }
     }
@@ -189,27 +269,39 @@ public final class FakeModelRequest implements ModelRequest {
 
     @Override
     public ModelRequest onBehalfOf(InferenceRequest request) {
-        cause = Optional.of(request);
+        causes = List.of(request);
         return this;
     }
 
     @Override
-    public ModelRequest id(String id) {
+    public ModelRequest onBehalfOf(Batch batch) {
+        causes = batch.requests().stream()
+                .filter(request -> !request.isNullRequest())
+                .toList();
         return this;
     }
 
     @Override
-    public ModelRequest priority(long priority) {
+    public ModelRequest id(String given) {
+        id = given;
+        return this;
+    }
+
+    @Override
+    public ModelRequest priority(long given) {
+        priority = given;
         return this;
     }
 
     @Override
     public ModelRequest timeoutMicros(long micros) {
+        timeoutMicros = micros;
         return this;
     }
 
     @Override
-    public ModelRequest version(long version) {
+    public ModelRequest version(long given) {
+        version = OptionalLong.of(given);
         return this;
     }
 
@@ -262,6 +354,7 @@ public final class FakeModelRequest implements ModelRequest {
 
     @Override
     public CompletionStage<ModelResponse> send() {
+        isSingle = true;
         CompletableFuture<ModelResponse> stage = new CompletableFuture<>();
         send(new ModelResponseObserver() {
             @Override
@@ -294,7 +387,17 @@ public final class FakeModelRequest implements ModelRequest {
             return;
         }
         send.accept(this);
-        hook = cause.map(request -> request.onCancel(this::cancel));
+        AtomicInteger left = new AtomicInteger(causes.size());
+        for (InferenceRequest request : causes) {
+            hooks.add(request.onCancel(() -> {
+                if (left.decrementAndGet() == 0) {
+                    cancel();
+                }
+            }));
+        }
+        if (completed.get()) { // while it was sent
+            hooks.forEach(CancelHook::close);
+        }
     }
 
     /** A response with an output of each name. Confined to one thread at a time, except the leases. */
@@ -310,10 +413,12 @@ public final class FakeModelRequest implements ModelRequest {
 
         private final Map<String, Output> outputs = new LinkedHashMap<>();
         private final AtomicInteger open;
+        private final boolean isFinal;
         private boolean closed;
 
-        Response(LeakCheckingMemory memory, Map<String, Tensor> values, AtomicInteger open) {
+        Response(LeakCheckingMemory memory, Map<String, Tensor> values, boolean isFinal, AtomicInteger open) {
             this.open = open;
+            this.isFinal = isFinal;
             values.forEach((name, value) -> {
                 TensorBuffer buffer = memory.allocate(value.byteSize());
                 MemorySegment.copy(value.data(), 0, buffer.segment(), 0, value.byteSize());
@@ -325,6 +430,11 @@ public final class FakeModelRequest implements ModelRequest {
         @Override
         public long version() {
             return 1;
+        }
+
+        @Override
+        public boolean isFinal() {
+            return isFinal;
         }
 
         @Override

@@ -403,6 +403,15 @@ public final class FakeRequest implements InferenceRequest {
         return completion.onCancel(action);
     }
 
+    /**
+     * Counts the actions that the backend has registered and not removed.
+     *
+     * @return the number of actions of {@link #onCancel}, those that have run included
+     */
+    public int openCancelActions() {
+        return completion.openActions();
+    }
+
     @Override
     public InferenceResponse response() {
         if (isDetached()) {

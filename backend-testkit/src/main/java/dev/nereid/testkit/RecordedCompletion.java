@@ -82,6 +82,15 @@ final class RecordedCompletion {
         return () -> forget(action);
     }
 
+    int openActions() {
+        lock.lock();
+        try {
+            return cancelActions.size();
+        } finally {
+            lock.unlock();
+        }
+    }
+
     private void forget(Runnable action) {
         lock.lock();
         try {

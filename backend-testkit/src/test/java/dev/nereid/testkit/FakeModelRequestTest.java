@@ -9,8 +9,10 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
+import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -172,6 +174,70 @@ final class FakeModelRequestTest {
             cancelling.join();
             assertThat(ends).hasValue(1);
         }
+    }
+
+    @Test
+    void isCancelledWhenAllRequestsOfABatchAre() {
+        ModelSettings settings =
+                ModelSettings.builder("caller", 1).maxBatchSize(2).build();
+        FakeRequest first = new FakeRequest(1, List.of()).withDeadlineNanos(3);
+        FakeRequest second = new FakeRequest(1, List.of()).withDeadlineNanos(5);
+        try (FakeBatch batch = new FakeBatch(settings, memory, first, second)) {
+            client.request("m").onBehalfOf(batch).id("i").version(2).send(observer);
+            FakeModelRequest sent = client.sent().getFirst();
+            assertThat(sent.causes()).containsExactly(first, second);
+            assertThat(sent.cause()).isEmpty();
+            assertThat(sent.deadlineNanos()).hasValue(5);
+            assertThat(sent.id()).isEqualTo("i");
+            assertThat(sent.version()).hasValue(2);
+
+            first.cancel();
+            assertThat(calls).isEmpty();
+            second.cancel();
+
+            assertThat(calls).containsExactly("CANCELLED");
+            assertThat(first.openCancelActions()).isZero();
+        }
+    }
+
+    @Test
+    void marksTheFinalResponse() {
+        List<Boolean> marks = new ArrayList<>();
+        client.request("m").send(new ModelResponseObserver() {
+            @Override
+            public void onResponse(ModelResponse response) {
+                marks.add(response.isFinal());
+                response.close();
+            }
+
+            @Override
+            public void onCompleted() {
+                calls.add("completed");
+            }
+
+            @Override
+            public void onError(BackendException error) {}
+        });
+        client.sent().getFirst().respond(values());
+        client.sent().getFirst().respondFinally(values());
+
+        assertThat(marks).containsExactly(false, true);
+        assertThat(calls).containsExactly("completed");
+    }
+
+    @Test
+    void recordsLoadsAndUnloads() {
+        client.load("m");
+        assertThat(client.isReady("m", 1)).isTrue();
+        client.load("m", "{}", Map.of("1/b", ByteBuffer.allocate(1), "1/a", ByteBuffer.allocate(1)));
+        client.unload("m", true);
+        client.unload("m");
+
+        assertThat(client.isReady("m", 1)).isFalse();
+        assertThat(client.controls())
+                .containsExactly("load m", "load m with {} and [1/a, 1/b]", "unload m with dependents", "unload m");
+        assertThatThrownBy(() -> client.isReady("absent", 1))
+                .hasMessageContaining("Request for unknown model: 'absent'");
     }
 
     private static void assertCancelled(CompletableFuture<ModelResponse> stage) {

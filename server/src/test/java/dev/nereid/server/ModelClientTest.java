@@ -509,6 +509,87 @@ final class ModelClientTest {
         }
     }
 
+    /** Neither the thread that asks nor a detour through another model matters. */
+    @Test
+    @Timeout(60)
+    void refusesLoadsThatWouldWaitForItsOwnByDetours() throws Exception {
+        changing("elsewhere", "loads_elsewhere", "elsewhere");
+        changing("x", "loads", "y");
+        changing("y", "loads", "z");
+        changing("z", "loads_elsewhere", "x");
+        ServerOptions options =
+                options().withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit()));
+        try (NereidServer server = NereidServer.start(options)) {
+            assertThatThrownBy(() -> TestControl.load(server, "elsewhere"))
+                    .hasMessageContaining("load of model 'elsewhere' would wait for the load of model 'elsewhere'");
+            assertThatThrownBy(() -> TestControl.load(server, "x"))
+                    .hasMessageContaining("load of model 'x' would wait for the load of model 'z'");
+        }
+    }
+
+    @Test
+    void loadsWithAConfigurationAndFiles() throws Exception {
+        calling("caller", "load_configured", "a");
+        models.recording("a", "");
+        String config = """
+                {"backend": "recording", "max_batch_size": 7,
+                 "input": [{"name": "INPUT0", "data_type": "TYPE_FP32", "dims": [-1]}],
+                 "output": [{"name": "OUTPUT0", "data_type": "TYPE_FP32", "dims": [-1]}]}""";
+        String escaped = config.replace("\"", "\\\"").replace("\n", " ");
+        models.model(
+                "caller",
+                Files.readString(directory.resolve("models/caller/config.pbtxt"))
+                        + parameter("config", escaped)
+                        + parameter("file", "1/weights"));
+        ServerOptions options = options()
+                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("caller", "a")));
+        try (NereidServer server = NereidServer.start(options)) {
+            assertThat(RecordingObserver.to(server, "caller", 5).response().values())
+                    .containsExactly(5f);
+
+            assertThat(server.models().configJson(ModelRef.latest("a"))).contains("\"max_batch_size\":7");
+        }
+    }
+
+    @Test
+    void unloadsWithDependents() throws Exception {
+        calling("caller", "unload_dependents", "pipeline");
+        ensemble("pipeline", "a");
+        models.recording("a", "");
+        ServerOptions options = options()
+                .withLifecycle(
+                        lifecycle -> lifecycle.withControl(control -> control.withExplicit("caller", "pipeline")));
+        try (NereidServer server = NereidServer.start(options)) {
+            assertThat(server.models().isReady(ModelRef.latest("a"))).isTrue();
+
+            assertThat(RecordingObserver.to(server, "caller", 5).error().publicMessage())
+                    .contains("unloaded");
+
+            await(() -> RecordingObserver.to(server, "a", 1).isFailed());
+            assertThat(RecordingObserver.to(server, "a", 1).error().publicMessage())
+                    .contains("'a'");
+        }
+    }
+
+    @Test
+    void knowsWhichVersionsAreReady() throws Exception {
+        calling("caller", "ready", "a");
+        calling("lost", "ready", "absent");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            assertThat(readiness(server, "caller", 1)).contains("ready: true");
+            assertThat(readiness(server, "caller", -1)).contains("ready: true");
+            assertThat(readiness(server, "caller", 2))
+                    .contains("Request for unknown model: 'a' version 2 is not found");
+            assertThat(readiness(server, "caller", -2)).contains("version of model 'a': -2 (expected: >= -1)");
+            assertThat(readiness(server, "lost", 1)).contains("Request for unknown model: 'absent'");
+        }
+    }
+
+    private static String readiness(NereidServer server, String model, long version) throws Exception {
+        return RecordingObserver.to(server, model, version).error().publicMessage();
+    }
+
     private void changing(String name, String change, String other) {
         models.model(
                 name,

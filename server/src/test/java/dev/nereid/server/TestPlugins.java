@@ -313,6 +313,20 @@ final class TestPlugins {
                     if (parameters.value("loads").isPresent()) {
                         wait(model.models().load(parameters.required("loads")));
                     }
+                    if (parameters.value("loads_elsewhere").isPresent()) {
+                        CompletableFuture<Void> outcome = new CompletableFuture<>();
+                        new Thread(() -> model.models()
+                                        .load(parameters.required("loads_elsewhere"))
+                                        .whenComplete((ignored, failure) -> {
+                                            if (failure == null) {
+                                                outcome.complete(null);
+                                            } else {
+                                                outcome.completeExceptionally(failure);
+                                            }
+                                        }))
+                                .start();
+                        wait(outcome);
+                    }
                     if (parameters.value("unloads").isPresent()) {
                         wait(model.models().unload(parameters.required("unloads")));
                     }
@@ -470,6 +484,26 @@ final class TestPlugins {
                                     .thenCompose(ignored -> models.load(to.get(0)))
                                     .thenCompose(ignored -> ask(models, to.get(0), request, input).send())
                                     .thenAccept(response -> respond(request, response));
+                        case "load_configured":
+                            byte[] added = {1};
+                            return models.load(
+                                            to.get(0),
+                                            parameters.required("config"),
+                                            parameters.value("file").isEmpty()
+                                                    ? Map.of()
+                                                    : Map.of(
+                                                            parameters.required("file"),
+                                                            java.nio.ByteBuffer.wrap(added)))
+                                    .thenCompose(ignored -> ask(models, to.get(0), request, input).send())
+                                    .thenAccept(response -> respond(request, response));
+                        case "unload_dependents":
+                            return models.unload(to.get(0), true).thenAccept(ignored -> {
+                                throw new BackendException(ErrorCode.UNAVAILABLE, "unloaded");
+                            });
+                        case "ready":
+                            long version = (long) input.data().get(java.lang.foreign.ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
+                            throw new BackendException(
+                                    ErrorCode.UNAVAILABLE, "ready: " + models.isReady(to.get(0), version));
                         default:
                             throw new IllegalStateException();
                     }

@@ -153,6 +153,11 @@ final class ExecutedRequest extends CheckedRequestView
     }
 
     @Override
+    public boolean isCompleted() {
+        return scheduled().isCompleted();
+    }
+
+    @Override
     public Optional<Runnable> keep(Tensor input) {
         checked();
         Optional<Runnable> own = MemoryRanges.contain(scheduled().inputs(), input)

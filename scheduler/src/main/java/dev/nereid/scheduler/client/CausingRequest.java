@@ -10,6 +10,9 @@ public interface CausingRequest {
     /** Returns the model versions that wait for this request, the outermost first, without its own. */
     List<ModelRef> callers();
 
+    /** Returns whether the request is complete, so that nothing cancels it any more. */
+    boolean isCompleted();
+
     /**
      * Keeps the memory of an input until the returned action has run, whatever the backend does meanwhile.
      *

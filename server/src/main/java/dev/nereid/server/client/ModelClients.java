@@ -14,6 +14,7 @@ import dev.nereid.spi.ModelClient;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** Creates the clients by which the models of a server send requests to each other. Safe for use by any thread. */
@@ -21,6 +22,7 @@ public final class ModelClients {
     private final ServedModels models;
     private final ModelLoadWatch loads;
     private final ModelDependencies dependencies;
+    private final RequestedLoads requested = new RequestedLoads();
 
     /** The model versions that have sent requests. */
     private final Set<ModelRef> callers = ConcurrentHashMap.newKeySet();
@@ -50,13 +52,14 @@ public final class ModelClients {
     }
 
     /**
-     * Creates the client of a model version.
+     * Creates the client of a model version. Called by the thread that loads the version.
      *
      * @param holder the model version, and the responses that it holds
      * @return its client
      */
     public ModelClient of(ResponseHolder holder) {
-        return new ServerModelClient(this, holder);
+        return new ServerModelClient(
+                this, holder, loads.currentStep(ModelKey.name(holder.caller().name())));
     }
 
     /**
@@ -96,27 +99,35 @@ public final class ModelClients {
     }
 
     /**
-     * Checks that a load or unload of a model does not wait for the load that the calling thread performs.
+     * Begins the load or unload of a model at the request of another one, unless it would wait for the load of that one,
+     * which is in progress.
      *
      * @param what {@code "load"} or {@code "unload"}
-     * @param caller the model whose load asks for it
+     * @param caller the model that asks for it
+     * @param loading whether the caller's load is in progress
      * @param name the name of the other model
+     * @return to be run when it has ended
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it would
      */
-    void checkLoads(String what, ModelRef caller, String name) {
+    Runnable beginLoad(String what, ModelRef caller, BooleanSupplier loading, String name) {
         String own = ModelKey.name(caller.name());
-        if (!loads.isLoading(own)) {
-            return;
+        BooleanSupplier goesOn = loading.getAsBoolean() ? loading : loads.currentStep(own); // such as a new instance
+        if (!goesOn.getAsBoolean()) {
+            return () -> {};
         }
         String other = models.key(resolve(caller, name));
-        if (other.equals(caller.name())
-                || dependencies.dependents(caller.name()).contains(other)
+        if (dependencies.dependents(caller.name()).contains(other)
                 || dependencies.dependents(other).contains(caller.name())) {
-            throw new InferenceException(
-                    ErrorCode.INVALID_ARGUMENT,
-                    what + " of model '" + ModelKey.name(other) + "' would wait for the load of model '" + own
-                            + "', which asks for it (expected: afterwards)");
+            throw waits(what, other, own);
         }
+        return requested.begin(caller.name(), goesOn, other).orElseThrow(() -> waits(what, other, own));
+    }
+
+    private static InferenceException waits(String what, String other, String own) {
+        return new InferenceException(
+                ErrorCode.INVALID_ARGUMENT,
+                what + " of model '" + ModelKey.name(other) + "' would wait for the load of model '" + own
+                        + "', which asks for it (expected: afterwards)");
     }
 
     /** Returns the execution that the calling thread is in. */

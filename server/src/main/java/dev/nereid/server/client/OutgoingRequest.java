@@ -11,12 +11,11 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.parameter.ParameterValue;
-import dev.nereid.scheduler.client.CausingRequest;
 import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.server.response.ResponseHolder;
-import dev.nereid.spi.CancelHook;
+import dev.nereid.spi.Batch;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.MemoryPlace;
@@ -28,11 +27,9 @@ import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -40,8 +37,6 @@ import org.jspecify.annotations.Nullable;
 
 /** A request of a model to another one. Confined to one thread at a time, except its cancellation. */
 final class OutgoingRequest implements ModelRequest {
-    private static final CancelHook NO_HOOK = () -> {};
-
     private final ModelClients clients;
     private final ResponseHolder holder;
     private final String model;
@@ -49,7 +44,7 @@ final class OutgoingRequest implements ModelRequest {
     private final List<Tensor> tensors = new ArrayList<>();
     private final List<RequestedOutput> outputs = new ArrayList<>();
     private final Map<String, ParameterValue> parameters = new LinkedHashMap<>();
-    private @Nullable InferenceRequest cause;
+    private CausingRequests causes = CausingRequests.NONE;
     private long version = ModelRef.LATEST;
     private String id = "";
     private long priority;
@@ -77,7 +72,13 @@ final class OutgoingRequest implements ModelRequest {
 
     @Override
     public ModelRequest onBehalfOf(InferenceRequest causing) {
-        cause = causing;
+        causes = CausingRequests.of(causing);
+        return this;
+    }
+
+    @Override
+    public ModelRequest onBehalfOf(Batch causing) {
+        causes = CausingRequests.of(causing);
         return this;
     }
 
@@ -220,8 +221,7 @@ final class OutgoingRequest implements ModelRequest {
             server = clients.server();
             tensors.forEach(tensor -> keep(tensor).ifPresent(kept.memory::add));
             outgoing = request(waiting, kept);
-            InferenceRequest causing = cause;
-            request.begin(causing == null ? _ -> NO_HOOK : causing::onCancel);
+            request.begin(causes);
         } catch (InferenceException e) {
             kept.run();
             request.onError(e);
@@ -238,12 +238,11 @@ final class OutgoingRequest implements ModelRequest {
     }
 
     private InferRequest request(Collection<ModelRef> waiting, Runnable release) {
-        InferenceRequest causing = cause;
-        OptionalLong deadline = causing == null ? OptionalLong.empty() : causing.deadlineNanos();
-        RequestOptions options = new RequestOptions(priority, timeoutMicros, deadline, sequence, callers(waiting));
+        RequestOptions options =
+                new RequestOptions(priority, timeoutMicros, causes.deadlineNanos(), sequence, callers(waiting));
         return new InferRequest(
                 new ModelRef(model, version),
-                id.isEmpty() && causing != null ? causing.id() : id,
+                id.isEmpty() ? causes.id() : id,
                 List.copyOf(inputs),
                 List.copyOf(outputs),
                 Map.copyOf(parameters),
@@ -252,10 +251,7 @@ final class OutgoingRequest implements ModelRequest {
     }
 
     private List<ModelRef> callers(Collection<ModelRef> waiting) {
-        Set<ModelRef> all = new LinkedHashSet<>();
-        if (cause instanceof CausingRequest causing) {
-            all.addAll(causing.callers());
-        }
+        Set<ModelRef> all = causes.callers();
         all.addAll(waiting);
         all.remove(holder.caller());
         all.add(holder.caller());
@@ -264,8 +260,7 @@ final class OutgoingRequest implements ModelRequest {
 
     /** Keeps the memory of an input if the server knows it; returns what ends that. */
     private Optional<Runnable> keep(Tensor tensor) {
-        Optional<Runnable> own = cause instanceof CausingRequest causing ? causing.keep(tensor) : Optional.empty();
-        return own.or(() -> holder.keep(tensor));
+        return causes.keep(tensor).or(() -> holder.keep(tensor));
     }
 
     /** Ends what keeps the memory of the inputs, once. */

@@ -40,6 +40,11 @@ final class ReceivedResponse implements ModelResponse {
     }
 
     @Override
+    public boolean isFinal() {
+        return response.isFinal();
+    }
+
+    @Override
     public List<String> outputs() {
         return outputs.stream().map(NamedTensor::name).toList();
     }

@@ -28,7 +28,7 @@ final class SentModelRequest implements ResponseObserver {
      */
     private volatile @Nullable ModelResponseObserver observer;
 
-    /** The action on cancellation of the cause; completed requests close it. */
+    /** The action on cancellation of the causes; completed requests close it. */
     private final AtomicReference<@Nullable CancelHook> hook = new AtomicReference<>();
 
     /**
@@ -53,10 +53,10 @@ final class SentModelRequest implements ResponseObserver {
     /**
      * Begins the request.
      *
-     * @param cause registers an action that runs when the causing request is cancelled
+     * @param causes cancels the request when all of them are cancelled
      */
-    void begin(Function<Runnable, CancelHook> cause) {
-        hook.set(cause.apply(request::cancel));
+    void begin(CausingRequests causes) {
+        hook.set(causes.onCancel(request::cancel));
     }
 
     @Override

@@ -5,27 +5,34 @@ import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelRef;
 import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelRequest;
+import java.nio.ByteBuffer;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import java.util.function.Supplier;
+import java.util.function.BooleanSupplier;
+import java.util.function.Function;
 
 /** The client of one model version. Immutable. */
 final class ServerModelClient implements ModelClient {
     private final ModelClients clients;
     private final ResponseHolder holder;
     private final ModelRef caller;
+    private final BooleanSupplier loading;
 
     /**
      * Creates the client of a model version.
      *
      * @param holder the version, and the responses that it holds
+     * @param loading whether the load of the version is in progress
      */
-    ServerModelClient(ModelClients clients, ResponseHolder holder) {
+    ServerModelClient(ModelClients clients, ResponseHolder holder, BooleanSupplier loading) {
+        this.loading = loading;
         this.clients = clients;
         this.holder = holder;
         caller = holder.caller();
@@ -47,25 +54,50 @@ final class ServerModelClient implements ModelClient {
     }
 
     @Override
+    public boolean isReady(String model, long version) {
+        if (version < ModelRef.LATEST) {
+            throw new BackendException(
+                    ErrorCode.INVALID_ARGUMENT, "version of model '" + model + "': " + version + " (expected: >= -1)");
+        }
+        try {
+            return clients.server().models().isReady(new ModelRef(clients.resolve(caller, model), version));
+        } catch (InferenceException e) {
+            throw translate(e);
+        }
+    }
+
+    @Override
     public CompletionStage<Void> load(String model) {
-        return control(() -> {
-            clients.checkLoads("load", caller, model);
-            return clients.server().control().load(new ModelControl.Load(model, Optional.empty(), Map.of()));
-        });
+        return load(model, "", Map.of());
+    }
+
+    @Override
+    public CompletionStage<Void> load(String model, String config, Map<String, ByteBuffer> files) {
+        Map<String, ByteBuffer> read = new LinkedHashMap<>();
+        files.forEach((path, content) -> read.put(path, content.asReadOnlyBuffer()));
+        Optional<String> json = config.isEmpty() ? Optional.empty() : Optional.of(config);
+        return control("load", model, control -> control.load(new ModelControl.Load(model, json, read)));
     }
 
     @Override
     public CompletionStage<Void> unload(String model) {
-        return control(() -> {
-            clients.checkLoads("unload", caller, model);
-            return clients.server().control().unload(model, false);
-        });
+        return unload(model, false);
     }
 
-    private CompletionStage<Void> control(Supplier<CompletionStage<Void>> task) {
+    @Override
+    public CompletionStage<Void> unload(String model, boolean dependents) {
+        return control("unload", model, control -> control.unload(model, dependents));
+    }
+
+    private CompletionStage<Void> control(
+            String what, String model, Function<ModelControl, CompletionStage<Void>> task) {
         CompletableFuture<Void> outcome = new CompletableFuture<>();
+        Runnable end = () -> {};
         try {
-            task.get()
+            end = clients.beginLoad(what, caller, loading, model);
+            Runnable ended = end;
+            task.apply(clients.server().control())
+                    .whenComplete((_, _) -> ended.run()) // also if no action can be run
                     .whenCompleteAsync(
                             (_, failure) -> {
                                 if (failure == null) {
@@ -76,6 +108,7 @@ final class ServerModelClient implements ModelClient {
                             },
                             holder.actions());
         } catch (InferenceException e) {
+            end.run();
             outcome.completeExceptionally(translate(e));
         }
         return outcome;

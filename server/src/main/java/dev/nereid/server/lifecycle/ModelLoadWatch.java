@@ -12,6 +12,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -105,18 +106,18 @@ public final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
     }
 
     /**
-     * Returns whether the calling thread performs a step of the load of a model.
+     * Returns whether the step goes on that the calling thread performs for a model, whichever thread asks later.
      *
      * @param model the model's name
-     * @return whether it does, so that nothing it waits for may wait for that load
+     * @return {@code true} until the end of the step; always {@code false} if the thread performs none
      */
-    public boolean isLoading(String model) {
+    public BooleanSupplier currentStep(String model) {
         for (Step step : steps) {
             if (step.thread.equals(Thread.currentThread()) && step.model.equals(model)) {
-                return true;
+                return () -> steps.contains(step);
             }
         }
-        return false;
+        return () -> false;
     }
 
     /**

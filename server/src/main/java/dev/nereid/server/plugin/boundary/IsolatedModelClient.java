@@ -2,6 +2,8 @@ package dev.nereid.server.plugin.boundary;
 
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelRequest;
+import java.nio.ByteBuffer;
+import java.util.Map;
 import java.util.concurrent.CompletionStage;
 
 /**
@@ -22,12 +24,27 @@ public record IsolatedModelClient(ModelClient client, PluginBoundary boundary) i
     }
 
     @Override
+    public boolean isReady(String model, long version) {
+        return client.isReady(model, version);
+    }
+
+    @Override
     public CompletionStage<Void> load(String model) {
         return boundary.stage(client.load(model), _ -> {});
     }
 
     @Override
+    public CompletionStage<Void> load(String model, String config, Map<String, ByteBuffer> files) {
+        return boundary.stage(client.load(model, config, files), _ -> {});
+    }
+
+    @Override
     public CompletionStage<Void> unload(String model) {
         return boundary.stage(client.unload(model), _ -> {});
+    }
+
+    @Override
+    public CompletionStage<Void> unload(String model, boolean dependents) {
+        return boundary.stage(client.unload(model, dependents), _ -> {});
     }
 }

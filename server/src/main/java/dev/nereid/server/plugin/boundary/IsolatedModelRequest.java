@@ -1,5 +1,6 @@
 package dev.nereid.server.plugin.boundary;
 
+import dev.nereid.spi.Batch;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelRequest;
@@ -21,6 +22,12 @@ public final class IsolatedModelRequest implements ModelRequest {
 
     @Override
     public ModelRequest onBehalfOf(InferenceRequest cause) {
+        request.onBehalfOf(cause);
+        return this;
+    }
+
+    @Override
+    public ModelRequest onBehalfOf(Batch cause) {
         request.onBehalfOf(cause);
         return this;
     }

@@ -1,0 +1,261 @@
+package dev.nereid.server.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.api.ModelRef;
+import dev.nereid.scheduler.Supervision;
+import dev.nereid.server.dependency.ModelDependencies;
+import dev.nereid.server.lifecycle.LiveGenerations;
+import dev.nereid.server.lifecycle.MemoryRefresh;
+import dev.nereid.server.lifecycle.ModelLoadWatch;
+import dev.nereid.server.lifecycle.ServedModels;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.ModelClient;
+import dev.nereid.spi.ModelRequest;
+import dev.nereid.spi.ModelResponse;
+import dev.nereid.spi.ModelResponseObserver;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeBatch;
+import dev.nereid.testkit.FakeInferenceServer;
+import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.FakeRequest;
+import dev.nereid.testkit.LeakCheckingMemory;
+import dev.nereid.testkit.ReceivedRequest;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CyclicBarrier;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Tests requests that models send on behalf of others, and the marks of their responses. */
+@Timeout(60)
+final class ModelRequestTest {
+    private static final ModelSettings SETTINGS = ModelSettings.builder("caller", 1)
+            .maxBatchSize(8)
+            .input(TensorSpec.of("INPUT0", DataType.FP32, Shape.of(1)))
+            .output(TensorSpec.of("OUTPUT0", DataType.FP32, Shape.of(1)))
+            .build();
+
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    private final FakeInferenceServer server = new FakeInferenceServer(memory)
+            .add(FakeModel.identity("echo", DataType.FP32, 0, 1))
+            .add(FakeModel.identity("silent", DataType.FP32, 0, 1).responding(_ -> {}))
+            .add(FakeModel.identity("numbers", DataType.FP32, 0, 1).decoupled().responding(received -> {
+                received.respond(List.of(received.input(0, "OUTPUT0")), Map.of(), false);
+                received.respond(List.of(received.input(0, "OUTPUT0")), Map.of(), true);
+            }));
+
+    private final ModelClient client = client(server);
+
+    @Test
+    void isCancelledWhenAllRequestsOfTheBatchAre() {
+        FakeRequest first = fake("a");
+        FakeRequest second = fake("b");
+        FakeRequest none = fake("").asNullRequest();
+        try (FakeBatch batch = batch(first, none, second)) {
+            CompletableFuture<ModelResponse> stage =
+                    request("silent").onBehalfOf(batch).send().toCompletableFuture();
+            first.cancel();
+            first.cancel();
+            assertThat(sent().isCancelled()).isFalse();
+
+            second.cancel();
+
+            assertThat(sent().isCancelled()).isTrue();
+            assertThat(stage).isCompletedExceptionally();
+        }
+    }
+
+    @Test
+    void isCancelledAtOnceIfAllRequestsOfTheBatchWereCancelled() {
+        FakeRequest first = fake("a");
+        FakeRequest second = fake("b");
+        try (FakeBatch batch = batch(first, second)) {
+            first.cancel();
+            second.cancel();
+
+            CompletableFuture<ModelResponse> stage =
+                    request("silent").onBehalfOf(batch).send().toCompletableFuture();
+
+            assertThat(stage).isCompletedExceptionally();
+        }
+    }
+
+    /** Whoever ends the request of a deferred batch: response, error, or a cancellation of its own. */
+    @Test
+    void leavesNothingAtRequestsOfADeferredBatch() {
+        FakeRequest first = fake("a");
+        FakeRequest second = fake("b");
+        try (FakeBatch batch = batch(first, second)) {
+            DeferredExecution execution = batch.defer();
+            request("echo")
+                    .onBehalfOf(batch)
+                    .send()
+                    .toCompletableFuture()
+                    .join()
+                    .close();
+            assertThat(first.openCancelActions()).isZero();
+
+            ModelRequest cancelled = request("silent").onBehalfOf(batch);
+            CompletableFuture<ModelResponse> stage = cancelled.send().toCompletableFuture();
+            assertThat(first.openCancelActions()).isOne();
+            assertThat(second.openCancelActions()).isOne();
+            cancelled.cancel();
+            assertThat(stage).isCompletedExceptionally();
+
+            assertThat(client.request("absent").onBehalfOf(batch).send().toCompletableFuture())
+                    .isCompletedExceptionally();
+            assertThat(first.openCancelActions()).isZero();
+            assertThat(second.openCancelActions()).isZero();
+            execution.complete();
+        }
+    }
+
+    @Test
+    void hasTheLatestDeadlineOfTheBatch() {
+        long late = Long.MAX_VALUE - 5;
+        long later = Long.MIN_VALUE + 5; // of the clock, which has no beginning
+        try (FakeBatch batch = batch(
+                fake("a").withDeadlineNanos(later), fake("b").withDeadlineNanos(late), fake("").asNullRequest())) {
+            request("echo")
+                    .onBehalfOf(batch)
+                    .send()
+                    .toCompletableFuture()
+                    .join()
+                    .close();
+        }
+        assertThat(sent().request().options().deadlineNanos()).isEqualTo(OptionalLong.of(later));
+        assertThat(sent().request().id()).isEmpty();
+    }
+
+    @Test
+    void hasNoDeadlineIfARequestOfTheBatchHasNone() {
+        try (FakeBatch batch = batch(fake("a").withDeadlineNanos(7), fake("b"))) {
+            request("echo")
+                    .id("own")
+                    .onBehalfOf(batch)
+                    .send()
+                    .toCompletableFuture()
+                    .join()
+                    .close();
+        }
+        assertThat(sent().request().options().deadlineNanos()).isEmpty();
+        assertThat(sent().request().id()).isEqualTo("own");
+    }
+
+    @Test
+    void takesABatchOfOneAsThatRequest() {
+        try (FakeBatch batch = batch(fake("a").withDeadlineNanos(7))) {
+            request("echo")
+                    .onBehalfOf(batch)
+                    .send()
+                    .toCompletableFuture()
+                    .join()
+                    .close();
+        }
+        assertThat(sent().request().options().deadlineNanos()).hasValue(7);
+        assertThat(sent().request().id()).isEqualTo("a");
+    }
+
+    /** The cancellations race with each other, and with the end of the request. */
+    @Test
+    void isCancelledOnceByRequestsThatAreCancelledTogether() throws Exception {
+        int rounds = 2_000;
+        CyclicBarrier start = new CyclicBarrier(3);
+        for (int i = 0; i < rounds; i++) {
+            FakeRequest first = fake("a");
+            FakeRequest second = fake("b");
+            try (FakeBatch batch = batch(first, second)) {
+                CompletableFuture<ModelResponse> stage =
+                        request("silent").onBehalfOf(batch).send().toCompletableFuture();
+                Thread one = Thread.ofVirtual().start(() -> cancel(first, start));
+                Thread two = Thread.ofVirtual().start(() -> cancel(second, start));
+                start.await();
+                one.join();
+                two.join();
+                assertThat(stage).isCompletedExceptionally();
+                assertThat(first.openCancelActions()).isZero();
+                assertThat(second.openCancelActions()).isZero();
+            }
+        }
+    }
+
+    private static void cancel(FakeRequest request, CyclicBarrier start) {
+        try {
+            start.await();
+            request.cancel();
+        } catch (Exception e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    @Test
+    void marksTheFinalResponse() {
+        List<Boolean> marks = new ArrayList<>();
+        request("numbers").send(new ModelResponseObserver() {
+            @Override
+            public void onResponse(ModelResponse response) {
+                marks.add(response.isFinal());
+                response.close();
+            }
+
+            @Override
+            public void onCompleted() {}
+
+            @Override
+            public void onError(BackendException error) {
+                throw new AssertionError(error);
+            }
+        });
+        assertThat(marks).containsExactly(false, true);
+        try (ModelResponse response =
+                request("echo").send().toCompletableFuture().join()) {
+            assertThat(response.isFinal()).isTrue();
+        }
+    }
+
+    private ReceivedRequest sent() {
+        return server.requests().getLast();
+    }
+
+    private FakeBatch batch(FakeRequest... requests) {
+        return new FakeBatch(SETTINGS, memory, requests);
+    }
+
+    private static FakeRequest fake(String id) {
+        return new FakeRequest(1, List.of()).withId(id).with("INPUT0", input());
+    }
+
+    private ModelRequest request(String model) {
+        return client.request(model).input("INPUT0", input());
+    }
+
+    private static Tensor input() {
+        Tensor input = Tensor.of(DataType.FP32, Shape.of(1, 1), Arena.ofAuto().allocate(4, 4));
+        input.data().set(ValueLayout.JAVA_FLOAT, 0, 7);
+        return input;
+    }
+
+    private static ModelClient client(FakeInferenceServer server) {
+        LiveGenerations live = new LiveGenerations(FatalErrorHandler.NONE, () -> {});
+        ModelLoadWatch watch = new ModelLoadWatch(Supervision.NONE, System::nanoTime);
+        MemoryRefresh refresh = new MemoryRefresh(live, Runnable::run, System::nanoTime, FatalErrorHandler.NONE);
+        ModelClients clients = new ModelClients(new ServedModels(live, watch, refresh), watch, new ModelDependencies());
+        clients.serve(server);
+        return clients.of(live.holders().add(new ModelRef("caller", 1), "caller", "plugin", Runnable::run));
+    }
+}
