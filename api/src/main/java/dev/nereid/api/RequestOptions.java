@@ -2,8 +2,8 @@ package dev.nereid.api;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.call.CallChain;
 import dev.nereid.spi.Sequence;
-import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -14,15 +14,10 @@ import java.util.OptionalLong;
  * @param timeoutMicros how long the request may wait in a queue, in microseconds; 0 for the model's default; unsigned
  * @param deadlineNanos the deadline of the caller, on the scale of {@link System#nanoTime()}
  * @param sequence the position of the request in a sequence
- * @param callers the model versions whose requests wait for this one, the outermost first; empty for the request of a
- *     client. A request to one of them is refused
+ * @param callers the models whose requests wait for this one; empty for the request of a client
  */
 public record RequestOptions(
-        long priority,
-        long timeoutMicros,
-        OptionalLong deadlineNanos,
-        Optional<Sequence> sequence,
-        List<ModelRef> callers) {
+        long priority, long timeoutMicros, OptionalLong deadlineNanos, Optional<Sequence> sequence, CallChain callers) {
     /** No priority, no timeout, no deadline, no sequence. */
     public static final RequestOptions DEFAULT = new RequestOptions(0, 0, OptionalLong.empty(), Optional.empty());
 
@@ -42,6 +37,6 @@ public record RequestOptions(
      * @param sequence the position of the request in a sequence
      */
     public RequestOptions(long priority, long timeoutMicros, OptionalLong deadlineNanos, Optional<Sequence> sequence) {
-        this(priority, timeoutMicros, deadlineNanos, sequence, List.of());
+        this(priority, timeoutMicros, deadlineNanos, sequence, CallChain.NONE);
     }
 }

@@ -16,8 +16,16 @@ import java.util.concurrent.ExecutionException;
 public interface ModelRequest {
     /**
      * Ties the request to the one that causes it. The cancellation, the deadline and the trace of that request apply to
-     * this one too. A chain of requests that leads back to a model which waits for it fails with
-     * {@link ErrorCode#INVALID_ARGUMENT}.
+     * this one too.
+     *
+     * <p>A model may call itself, and models may call each other in a circle, as long as instances are free. A request
+     * fails with {@link ErrorCode#INVALID_ARGUMENT} if every instance of its model waits in the chain of requests that
+     * leads to it: it would wait for itself. If other chains hold the rest of them, and wait in turn for instances that
+     * this chain holds, it fails with {@link ErrorCode#UNAVAILABLE}, and may be sent again. An execution counts as waiting
+     * until it returns. One that is {@linkplain Batch#defer deferred} before it sends the request does not hold its
+     * instance, but counts in {@link BackendTraits#maxDeferred()}; a request with a {@linkplain InferenceRequest#sender()
+     * sender} holds nothing. A chain has at most 64 models. Models with sequences, and those that preserve the order of
+     * responses, are not called in their own chain.
      *
      * @param cause the request on whose behalf this one is sent, which stays usable until this one is complete
      * @return this request
@@ -163,8 +171,9 @@ public interface ModelRequest {
      * cancelled; another thread may cancel it by {@link #cancel}.
      *
      * @return the response, which the caller closes
-     * @throws BackendException if the request failed; {@link ErrorCode#INVALID_ARGUMENT} if the model waits, in turn, for
-     *     the execution on this thread
+     * @throws BackendException if the request failed; {@link ErrorCode#INVALID_ARGUMENT} or {@link
+     *     ErrorCode#UNAVAILABLE} if all instances of the model wait, in turn, for the execution on this thread: see
+     *     {@link #onBehalfOf(InferenceRequest)}
      * @throws InterruptedException if the thread is interrupted meanwhile
      * @throws IllegalStateException if the thread must not block, since it serves connections or calls observers of
      *     other requests; or if the request was sent before

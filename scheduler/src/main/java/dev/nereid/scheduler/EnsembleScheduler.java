@@ -62,7 +62,9 @@ public final class EnsembleScheduler implements Scheduler {
                 null,
                 new DirectExecutionPolicy(plan.settings(), ExecutionTraits.DEFAULT),
                 environment.rateLimiter(),
-                environment.cache());
+                environment.cache(),
+                environment.calls(),
+                null);
     }
 
     /**

@@ -6,13 +6,17 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.call.Hold;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.admission.RequestAdmission;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
+import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.StrategyBatcher;
+import dev.nereid.scheduler.client.InstanceUse;
 import dev.nereid.scheduler.client.RunningExecution;
+import dev.nereid.scheduler.client.WaitingCalls;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.ExecutionWatch;
@@ -146,7 +150,15 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 || plan.sequences().filter(SequencePlan::preserveOrdering).isPresent();
         // Requests of iterative sequences end when their backend says so.
         ResponseOrder order = ordered && !plan.iterative() ? new ResponseOrder() : null;
-        this.submitter = new RequestSubmitter(scope, queue, order, executions, rateLimiter, environment.cache());
+        this.submitter = new RequestSubmitter(
+                scope,
+                queue,
+                order,
+                executions,
+                rateLimiter,
+                environment.cache(),
+                environment.calls(),
+                new Instances(order != null, plan.sequences().isPresent()));
         this.threads = new InstanceThreads(
                 "instance/" + settings.name() + "/" + settings.version() + "/",
                 model.fatalErrors(),
@@ -507,6 +519,35 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     @Override
     public boolean whenSequencesEnd(Runnable action) {
         return queue.whenSequencesEnd(action);
+    }
+
+    /** The instances for which requests of other models wait. */
+    private final class Instances implements WaitingCalls.Instances {
+        /** Whether a response waits for those of earlier requests. */
+        private final boolean ordered;
+
+        /** Whether a sequence belongs to an instance, which the server selects. */
+        private final boolean sequences;
+
+        Instances(boolean ordered, boolean sequences) {
+            this.ordered = ordered;
+            this.sequences = sequences;
+        }
+
+        @Override
+        public List<InstanceUse> uses() {
+            return threads.servingWorkers().stream()
+                    .filter(worker -> !worker.isRetired() && !worker.isGone())
+                    .map(InstanceWorker::use)
+                    .toList();
+        }
+
+        @Override
+        public boolean blocksAll(Hold hold) {
+            return (ordered || (sequences && hold.kind() != Hold.Kind.REQUEST))
+                    && hold.execution() instanceof ExecutionBatch batch
+                    && batch.isOf(model);
+        }
     }
 
     @Override

@@ -3,12 +3,14 @@ package dev.nereid.scheduler;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.call.CallChain;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.admission.RequestAdmission;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.OutputTracker;
 import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.cache.CachedSubmission;
+import dev.nereid.scheduler.client.WaitingCalls;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
@@ -42,6 +44,10 @@ final class RequestSubmitter implements Continuations.Target {
     private final DirectExecutionPolicy executions;
     private final ExecutionLimiter rateLimiter;
     private final @Nullable CachedSubmission cache;
+    private final WaitingCalls calls;
+
+    /** The instances for which requests wait; {@code null} if the model has none. */
+    private final WaitingCalls.@Nullable Instances instances;
 
     /**
      * Creates the submitter of a queue.
@@ -50,6 +56,8 @@ final class RequestSubmitter implements Continuations.Target {
      * @param executions decides whether direct execution is allowed
      * @param rateLimiter prevents direct execution if it limits, since instances may have to wait
      * @param cache the response cache, if the model uses one
+     * @param calls finds requests of models that would wait for ever
+     * @param instances the instances for which requests wait; {@code null} if the model has none
      */
     RequestSubmitter(
             ExecutionScope scope,
@@ -57,7 +65,11 @@ final class RequestSubmitter implements Continuations.Target {
             @Nullable ResponseOrder order,
             DirectExecutionPolicy executions,
             ExecutionLimiter rateLimiter,
-            Optional<CacheAccess> cache) {
+            Optional<CacheAccess> cache,
+            WaitingCalls calls,
+            WaitingCalls.@Nullable Instances instances) {
+        this.calls = calls;
+        this.instances = instances;
         this.model = scope.model();
         this.outputTracker = scope.outputTracker();
         this.queue = queue;
@@ -80,12 +92,13 @@ final class RequestSubmitter implements Continuations.Target {
         RequestAdmission.Verdict verdict = model.admission().enter(bytes, isPart);
         Continuations scope;
         ScheduledRequest request;
+        WaitingCalls.Call call = call(checked);
         try {
             scope = Continuations.current();
             // Requests that follow from one batch are queued together, and read the clock then.
             long now =
                     scope.isOpen() ? checked.arrivedNanos() : model.nanoTime().getAsLong();
-            request = new ScheduledRequest(model, order, checked, observer, now);
+            request = new ScheduledRequest(model, order, call == null ? checked : ending(checked, call), observer, now);
         } catch (RuntimeException | Error e) { // such as no memory
             if (verdict == RequestAdmission.Verdict.ADMITTED) {
                 model.admission().leave(bytes, isPart);
@@ -98,6 +111,9 @@ final class RequestSubmitter implements Continuations.Target {
             return request;
         }
         request.admitted(bytes, isPart);
+        if (call != null && !mayWait(call, request)) {
+            return request;
+        }
         // Memory of a client or device may have to be copied, and large outputs cleared.
         if (observer.isLong()
                 || request.usesClientMemory()
@@ -118,6 +134,31 @@ final class RequestSubmitter implements Continuations.Target {
             request.failUnqueued(e);
         }
         return request;
+    }
+
+    /** Returns the call of a request that executions wait for; {@code null} for any other, such as a client's. */
+    private WaitingCalls.@Nullable Call call(CheckedRequest checked) {
+        CallChain chain = checked.options().callers();
+        return instances == null || chain.holds().isEmpty() ? null : new WaitingCalls.Call(chain, instances);
+    }
+
+    private CheckedRequest ending(CheckedRequest checked, WaitingCalls.Call call) {
+        return checked.withInputs(checked.inputs().withReleased(() -> calls.end(call)));
+    }
+
+    /** Returns whether a request may begin to wait, and refuses it if not. */
+    private boolean mayWait(WaitingCalls.Call call, ScheduledRequest request) {
+        return switch (calls.begin(call, request::isWaiting)) {
+            case WAITS -> true;
+            case WAITS_FOR_ITSELF -> {
+                request.refuse(SchedulerErrors.waitsForItself(request.checked()));
+                yield false;
+            }
+            case WAITS_FOR_OTHERS -> {
+                request.refuse(SchedulerErrors.waitsForOthers(request.checked()));
+                yield false;
+            }
+        };
     }
 
     /** Refuses a request that could not be scheduled because of an error. Releases its memory. */

@@ -7,6 +7,7 @@ import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.admission.AdmissionCounts;
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.scheduler.cache.CacheAccess;
+import dev.nereid.scheduler.client.WaitingCalls;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.time.Timer;
 import java.time.InstantSource;
@@ -24,6 +25,7 @@ import java.util.function.LongSupplier;
  * @param supervision the handler of fatal errors, and the time limits of executions
  * @param schedulerDelay the requests that have to wait before a scheduler executes its first one. For tests
  * @param refusals counts the requests that are refused for a mistake of their client
+ * @param calls finds requests of models to each other that would wait for ever
  */
 public record SchedulerEnvironment(
         TensorMemory memory,
@@ -33,7 +35,8 @@ public record SchedulerEnvironment(
         ExecutionLimiter rateLimiter,
         Supervision supervision,
         SchedulerDelay schedulerDelay,
-        Refusals refusals) {
+        Refusals refusals,
+        WaitingCalls calls) {
     /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
@@ -44,6 +47,7 @@ public record SchedulerEnvironment(
         requireNonNull(supervision, "supervision");
         requireNonNull(schedulerDelay, "schedulerDelay");
         requireNonNull(refusals, "refusals");
+        requireNonNull(calls, "calls");
     }
 
     /**
@@ -63,7 +67,8 @@ public record SchedulerEnvironment(
                 ExecutionLimiter.OFF,
                 Supervision.NONE,
                 SchedulerDelay.NONE,
-                Refusals.NONE);
+                Refusals.NONE,
+                new WaitingCalls());
     }
 
     /**
@@ -74,7 +79,7 @@ public record SchedulerEnvironment(
      */
     public SchedulerEnvironment with(Optional<CacheAccess> changed) {
         return new SchedulerEnvironment(
-                memory, clocks, changed, admission, rateLimiter, supervision, schedulerDelay, refusals);
+                memory, clocks, changed, admission, rateLimiter, supervision, schedulerDelay, refusals, calls);
     }
 
     /**
@@ -85,7 +90,7 @@ public record SchedulerEnvironment(
      */
     public SchedulerEnvironment with(AdmissionCounts changed) {
         return new SchedulerEnvironment(
-                memory, clocks, cache, changed, rateLimiter, supervision, schedulerDelay, refusals);
+                memory, clocks, cache, changed, rateLimiter, supervision, schedulerDelay, refusals, calls);
     }
 
     /**
@@ -96,7 +101,7 @@ public record SchedulerEnvironment(
      */
     public SchedulerEnvironment with(ExecutionLimiter changed) {
         return new SchedulerEnvironment(
-                memory, clocks, cache, admission, changed, supervision, schedulerDelay, refusals);
+                memory, clocks, cache, admission, changed, supervision, schedulerDelay, refusals, calls);
     }
 
     /**
@@ -107,7 +112,7 @@ public record SchedulerEnvironment(
      */
     public SchedulerEnvironment with(Supervision changed) {
         return new SchedulerEnvironment(
-                memory, clocks, cache, admission, rateLimiter, changed, schedulerDelay, refusals);
+                memory, clocks, cache, admission, rateLimiter, changed, schedulerDelay, refusals, calls);
     }
 
     /**
@@ -117,7 +122,8 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment withSchedulerDelay(SchedulerDelay changed) {
-        return new SchedulerEnvironment(memory, clocks, cache, admission, rateLimiter, supervision, changed, refusals);
+        return new SchedulerEnvironment(
+                memory, clocks, cache, admission, rateLimiter, supervision, changed, refusals, calls);
     }
 
     /**
@@ -128,6 +134,6 @@ public record SchedulerEnvironment(
      */
     public SchedulerEnvironment with(Refusals changed) {
         return new SchedulerEnvironment(
-                memory, clocks, cache, admission, rateLimiter, supervision, schedulerDelay, changed);
+                memory, clocks, cache, admission, rateLimiter, supervision, schedulerDelay, changed, calls);
     }
 }

@@ -129,10 +129,7 @@ final class RequestSubmission implements Submission {
             Generation generation, InferRequest request, ResponseObserver observer, long arrivedNanos) {
         try {
             generation.used(arrivedNanos);
-            CallerCheck.check(
-                    request.options().callers(),
-                    generation.key(),
-                    generation.model().version());
+            CallerCheck.check(request.options().callers(), generation.key());
             if (!models.startsOverReload(request)) {
                 return submit(generation.model(), request, observer, arrivedNanos);
             }

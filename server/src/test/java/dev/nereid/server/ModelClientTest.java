@@ -24,6 +24,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -134,15 +135,13 @@ final class ModelClientTest {
     }
 
     @Test
-    void refusesCircles() throws Exception {
-        calling("self", "forward", "self");
-        calling("self_waiting", "wait_alone", "self_waiting");
-        calling("a", "forward", "b");
-        calling("b", "forward", "a");
+    void refusesCirclesInWhichTheOnlyInstanceWaits() throws Exception {
+        calling("self", "wait_alone", "self");
+        calling("caused", "wait", "caused");
         calling("c", "wait_alone", "d");
         calling("d", "wait_alone", "c");
         try (NereidServer server = start()) {
-            for (String model : List.of("self", "self_waiting")) {
+            for (String model : List.of("self", "caused")) {
                 InferenceException error =
                         RecordingObserver.to(server, model, 1).error();
                 assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
@@ -150,10 +149,112 @@ final class ModelClientTest {
                         .startsWith(
                                 "request to model '" + model + "' would wait for itself: " + model + " -> " + model);
             }
-            assertThat(RecordingObserver.to(server, "a", 1).error().publicMessage())
-                    .startsWith("request to model 'a' would wait for itself: a -> b -> a");
             assertThat(RecordingObserver.to(server, "c", 1).error().publicMessage())
                     .startsWith("request to model 'c' would wait for itself: c -> d -> c");
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    /** No instance waits: the executions are deferred. */
+    @Test
+    void refusesCirclesWithoutEnd() throws Exception {
+        calling("self", "forward", "self");
+        calling("a", "forward", "b");
+        calling("b", "forward", "a");
+        try (NereidServer server = start()) {
+            InferenceException error = RecordingObserver.to(server, "self", 1).error();
+            assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+            assertThat(error.publicMessage())
+                    .startsWith("request to model 'self' on behalf of more than 64 others: self -> self -> self")
+                    .contains("-> ... -> self");
+            assertThat(RecordingObserver.to(server, "a", 1).error().publicMessage())
+                    .startsWith("request to model 'a' on behalf of more than 64 others: a -> b -> a -> b");
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void waitsForAnotherInstanceOfItself() throws Exception {
+        calling("alone", "descend_alone", "alone", 4);
+        calling("caused", "descend", "caused", 4);
+        calling("once", "descend", "once", 1);
+        try (NereidServer server = start()) {
+            for (String model : List.of("alone", "caused")) {
+                assertThat(RecordingObserver.to(server, model, 3).response().values())
+                        .containsExactly(0f);
+                assertThat(RecordingObserver.to(server, model, 4).error().publicMessage())
+                        .contains("request to model 'MODEL' would wait for itself: ".replace("MODEL", model)
+                                + String.join(" -> ", List.of(model, model, model, model, model)));
+            }
+            assertThat(RecordingObserver.to(server, "once", 0).response().values())
+                    .containsExactly(0f);
+            assertThat(RecordingObserver.to(server, "once", 1).error().publicMessage())
+                    .contains("would wait for itself: once -> once (expected: an instance");
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void waitsForAnotherInstanceOfItselfThroughOtherModels() throws Exception {
+        calling("a", "descend", "b", 2);
+        calling("b", "descend", "a", 1);
+        calling("c", "descend", "pipeline", 2);
+        ensemble("pipeline", "c");
+        calling("few", "descend", "many", 1);
+        calling("many", "descend", "few", 2);
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "a", 2).response().values()).containsExactly(0f);
+            assertThat(RecordingObserver.to(server, "a", 3).error().publicMessage())
+                    .contains("request to model 'b' would wait for itself: a -> b -> a -> b");
+            assertThat(RecordingObserver.to(server, "c", 1).response().values()).containsExactly(0f);
+            assertThat(RecordingObserver.to(server, "c", 2).error().publicMessage())
+                    .contains("request to model 'c' would wait for itself: c -> pipeline -> c -> pipeline -> c");
+            assertThat(RecordingObserver.to(server, "few", 2).error().publicMessage())
+                    .contains("request to model 'few' would wait for itself: few -> many -> few");
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    /** One instance executes them all, since none of its executions holds it. */
+    @Test
+    void callsItselfInDeferredExecutions() throws Exception {
+        calling("a", "descend_async", "a", 1);
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "a", 20).response().values())
+                    .containsExactly(0f);
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    /** Chains that hold each other's instances: some are refused, all end. */
+    @Test
+    void refusesChainsThatWaitForEachOther() throws Exception {
+        calling("self", "descend", "self", 2);
+        calling("there", "descend_alone", "back", 1);
+        calling("back", "descend", "there", 1);
+        try (NereidServer server = start()) {
+            int refused = 0;
+            for (int round = 0; round < 100; round++) {
+                List<RecordingObserver> observers = new ArrayList<>();
+                for (int i = 0; i < 4; i++) {
+                    observers.add(RecordingObserver.to(server, "self", 1));
+                    observers.add(RecordingObserver.to(server, i % 2 == 0 ? "there" : "back", 1));
+                }
+                for (RecordingObserver observer : observers) {
+                    observer.await();
+                    if (observer.isFailed()) {
+                        refused++;
+                        assertThat(observer.error().code()).isEqualTo(ErrorCode.UNAVAILABLE);
+                        assertThat(observer.error().publicMessage())
+                                .contains("would wait for requests that wait for it: ");
+                    } else {
+                        assertThat(observer.response().values()).containsExactly(0f);
+                    }
+                }
+            }
+            assertThat(refused).isPositive();
+            assertThat(RecordingObserver.to(server, "self", 1).response().values())
+                    .containsExactly(0f);
             await(() -> server.memory().bytesInUse() == 0);
         }
     }
@@ -265,16 +366,16 @@ final class ModelClientTest {
     }
 
     @Test
-    void refusesCirclesThroughEnsembles() throws Exception {
+    void refusesCirclesWithoutEndThroughEnsembles() throws Exception {
         calling("caller", "forward", "pipeline");
         ensemble("pipeline", "caller");
         calling("outer", "forward", "other_pipeline");
         ensemble("other_pipeline", "outer");
         try (NereidServer server = start()) {
             assertThat(RecordingObserver.to(server, "pipeline", 1).error().publicMessage())
-                    .contains("request to model 'pipeline' would wait for itself: pipeline -> caller -> pipeline");
+                    .contains("on behalf of more than 64 others: pipeline -> caller -> pipeline -> caller");
             assertThat(RecordingObserver.to(server, "outer", 1).error().publicMessage())
-                    .contains("request to model 'outer' would wait for itself: outer -> other_pipeline -> outer");
+                    .contains("on behalf of more than 64 others: outer -> other_pipeline -> outer");
             await(() -> server.memory().bytesInUse() == 0);
         }
     }
@@ -666,11 +767,19 @@ final class ModelClientTest {
         model("calling", name, mode, to);
     }
 
+    private void calling(String name, String mode, String to, int instances) {
+        model("calling", name, mode, to, instances);
+    }
+
     private void model(String backend, String name, String mode, String to) {
+        model(backend, name, mode, to, 1);
+    }
+
+    private void model(String backend, String name, String mode, String to, int instances) {
         models.model(
                 name,
                 "backend: \"" + backend + "\"\nmax_batch_size: 8\n" + TestModels.TENSORS
-                        + "instance_group { count: 1 kind: KIND_CPU }\n" + parameter("mode", mode)
+                        + "instance_group { count: " + instances + " kind: KIND_CPU }\n" + parameter("mode", mode)
                         + parameter("to", to));
     }
 

@@ -484,6 +484,27 @@ final class TestPlugins {
                                     .thenCompose(ignored -> models.load(to.get(0)))
                                     .thenCompose(ignored -> ask(models, to.get(0), request, input).send())
                                     .thenAccept(response -> respond(request, response));
+                        case "descend", "descend_alone", "descend_async": // as often as the input says
+                            float depth = input.data().get(java.lang.foreign.ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
+                            if (depth == 0) {
+                                Tensor end = request.response().allocate("OUTPUT0", input.type(), input.shape());
+                                MemorySegment.copy(input.data(), 0, end.data(), 0, input.byteSize());
+                                return CompletableFuture.completedStage(null);
+                            }
+                            MemorySegment less = java.lang.foreign.Arena.ofAuto().allocate(4, 4);
+                            less.set(java.lang.foreign.ValueLayout.JAVA_FLOAT, 0, depth - 1);
+                            ModelRequest deeper = models.request(to.get(0))
+                                    .input("INPUT0", Tensor.of(input.type(), input.shape(), less));
+                            if (parameters.required("mode").equals("descend_alone")) {
+                                respond(request, await(deeper));
+                            } else if (parameters.required("mode").equals("descend")) {
+                                respond(request, await(deeper.onBehalfOf(request)));
+                            } else {
+                                return deeper.onBehalfOf(request)
+                                        .send()
+                                        .thenAccept(response -> respond(request, response));
+                            }
+                            return CompletableFuture.completedStage(null);
                         case "load_configured":
                             byte[] added = {1};
                             return models.load(

@@ -1,12 +1,12 @@
 package dev.nereid.scheduler.batch;
 
-import dev.nereid.api.ModelRef;
 import dev.nereid.api.Quoted;
+import dev.nereid.api.call.CallChain;
+import dev.nereid.api.call.Hold;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.client.CausingRequest;
 import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.MemoryRanges;
-import dev.nereid.scheduler.memory.OutputReceiver;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ExecutionInputs;
@@ -40,7 +40,7 @@ import org.jspecify.annotations.Nullable;
 final class ExecutedRequest extends CheckedRequestView
         implements InferenceRequest, CausingRequest, NewState.Owner, GatheredInputs.Holder {
     private final ExecutionScope scope;
-    private final OutputReceiver batch;
+    private final ExecutionBatch batch;
     private final ExecutionInputs inputs;
 
     /** The number of the execution; the request may be in a later one when this is used last. */
@@ -90,7 +90,7 @@ final class ExecutedRequest extends CheckedRequestView
      */
     ExecutedRequest(
             ExecutionScope scope,
-            OutputReceiver batch,
+            ExecutionBatch batch,
             ExecutionInputs inputs,
             @Nullable GatheredInputs gathered,
             @Nullable BatchOutputs outputs) {
@@ -148,8 +148,15 @@ final class ExecutedRequest extends CheckedRequestView
     }
 
     @Override
-    public List<ModelRef> callers() {
-        return checked().options().callers();
+    public CallChain chain() {
+        return detached
+                ? checked().options().callers().with(new Hold(batch, Hold.Kind.REQUEST))
+                : batch.chain(Hold.Kind.EXECUTION);
+    }
+
+    @Override
+    public Object waiting() {
+        return detached ? this : batch;
     }
 
     @Override

@@ -2,12 +2,15 @@ package dev.nereid.scheduler.batch;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.call.CallChain;
+import dev.nereid.api.call.Hold;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.memory.OutputFences;
 import dev.nereid.scheduler.memory.OutputReceiver;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.Continuations;
 import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.scheduler.request.RequestReturn;
 import dev.nereid.scheduler.request.ResponseEvent;
@@ -72,8 +75,8 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
 
     private long awaitedNanos;
 
-    /** The actions after a deferred execution; {@code null} if it is not deferred. */
-    private @Nullable EndActions afterwards;
+    /** The actions after a deferred execution; {@code null} if it is not deferred. Written once, read by any thread. */
+    private volatile @Nullable EndActions afterwards;
 
     /** The thread that executes the batch; written before other threads see the batch. */
     private @Nullable Thread thread;
@@ -210,6 +213,25 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
         return scheduled;
     }
 
+    /**
+     * Returns what waits for a request that the execution causes.
+     *
+     * @param kind what it holds meanwhile
+     */
+    public CallChain chain(Hold.Kind kind) {
+        CallChain chain = CallChain.NONE;
+        for (int i = 0; i < scheduled.size(); i++) {
+            chain = chain.join(scheduled.get(i).checked().options().callers());
+        }
+        return chain.with(new Hold(this, kind));
+    }
+
+    /** Returns whether a model executes the batch. */
+    @SuppressWarnings("ReferenceEquality") // Each version has its own scope.
+    public boolean isOf(ModelScope model) {
+        return scope.model() == model;
+    }
+
     /** Returns the ids of the requests. */
     public List<String> requestIds() {
         return scheduled.stream().map(request -> request.checked().id()).toList();
@@ -223,7 +245,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
         }
     }
 
-    /** Returns whether the backend deferred the execution. Called by the thread that executes the batch. */
+    /** Returns whether the backend deferred the execution. Called by any thread. */
     public boolean isDeferred() {
         return afterwards != null;
     }
@@ -260,10 +282,11 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
      * actions. Called after the backend.
      */
     public void onEnd(Runnable action) {
-        if (afterwards == null) {
+        EndActions deferred = afterwards;
+        if (deferred == null) {
             action.run();
         } else {
-            afterwards.add(action);
+            deferred.add(action);
         }
     }
 
@@ -286,8 +309,9 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
         try {
             endOnce(failure, nowNanos);
         } finally {
-            if (afterwards != null) {
-                afterwards.run();
+            EndActions deferred = afterwards;
+            if (deferred != null) {
+                deferred.run();
             }
         }
     }

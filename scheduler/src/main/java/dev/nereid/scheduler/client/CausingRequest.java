@@ -1,14 +1,16 @@
 package dev.nereid.scheduler.client;
 
-import dev.nereid.api.ModelRef;
+import dev.nereid.api.call.CallChain;
 import dev.nereid.spi.Tensor;
-import java.util.List;
 import java.util.Optional;
 
 /** A request in execution that causes requests to other models. Used as its backend may use it. */
 public interface CausingRequest {
-    /** Returns the model versions that wait for this request, the outermost first, without its own. */
-    List<ModelRef> callers();
+    /** Returns what waits for a request on behalf of this one: the models of its chain without its own, and its execution. */
+    CallChain chain();
+
+    /** Returns what waits for the request: its execution, or the request alone. Known by identity. */
+    Object waiting();
 
     /** Returns whether the request is complete, so that nothing cancels it any more. */
     boolean isCompleted();

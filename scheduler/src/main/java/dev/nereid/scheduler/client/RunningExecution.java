@@ -1,20 +1,13 @@
 package dev.nereid.scheduler.client;
 
-import dev.nereid.api.ModelRef;
-import java.util.Collections;
-import java.util.LinkedHashSet;
-import java.util.Set;
+import dev.nereid.api.call.CallChain;
 
 /**
  * An execution at this moment. Immutable.
  *
  * @param isShort whether the backend declares it short, so that it must not block: it may run on a thread that submitted a
  *     request
- * @param callers the model versions that wait for one of its requests
+ * @param chain what waits for a request for which its thread waits: the models of its requests' chains without its own, and
+ *     the execution
  */
-public record RunningExecution(boolean isShort, Set<ModelRef> callers) {
-    /** Copies the components. */
-    public RunningExecution {
-        callers = Collections.unmodifiableSet(new LinkedHashSet<>(callers)); // in their order
-    }
-}
+public record RunningExecution(boolean isShort, CallChain chain) {}

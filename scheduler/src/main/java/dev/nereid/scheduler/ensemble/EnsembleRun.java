@@ -4,8 +4,8 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.api.call.CallChain;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ResponseStream;
 import dev.nereid.scheduler.request.ResponseEvent;
@@ -14,7 +14,6 @@ import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.statistics.ComputeTotals;
 import dev.nereid.spi.BackendException;
 import java.util.BitSet;
-import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -64,7 +63,7 @@ public final class EnsembleRun implements StepModels.Receiver {
     private final @Nullable BitSet reached;
 
     private @Nullable PinnedModels models;
-    private List<ModelRef> callers = List.of();
+    private CallChain callers = CallChain.NONE;
     private @Nullable Cancellation acquisition;
     private @Nullable InferenceException failure;
     private boolean acquiring = true;

@@ -7,6 +7,7 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.TensorLease;
+import dev.nereid.api.call.CallChain;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.spi.ModelSettings;
@@ -33,7 +34,7 @@ final class StepMessages {
      */
     static InferRequest request(
             CheckedRequest ensemble,
-            List<ModelRef> callers,
+            CallChain callers,
             DataFlow flow,
             StepExecution execution,
             ModelSettings settings,
@@ -111,7 +112,7 @@ final class StepMessages {
     }
 
     private static RequestOptions options(
-            CheckedRequest ensemble, List<ModelRef> callers, TensorValue.@Nullable Mark mark, long nowNanos) {
+            CheckedRequest ensemble, CallChain callers, TensorValue.@Nullable Mark mark, long nowNanos) {
         RequestOptions own = ensemble.options();
         return new RequestOptions(
                 own.priority(),

@@ -2,10 +2,9 @@ package dev.nereid.scheduler.ensemble;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.api.call.CallChain;
 import dev.nereid.scheduler.request.CheckedRequest;
-import java.util.List;
 
 /** Finds the models of the steps of one ensemble. Safe for use by any thread; never blocks. */
 public interface StepModels {
@@ -41,7 +40,7 @@ public interface StepModels {
      * @param request the request to the ensemble
      * @return those that wait for the request, the outermost first, and the ensemble behind them
      */
-    List<ModelRef> callers(CheckedRequest request);
+    CallChain callers(CheckedRequest request);
 
     /**
      * Ends the sequence of a request on the model of a step to which the request is never submitted: its client cancelled

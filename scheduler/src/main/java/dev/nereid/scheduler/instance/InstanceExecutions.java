@@ -1,10 +1,11 @@
 package dev.nereid.scheduler.instance;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.ModelRef;
+import dev.nereid.api.call.Hold;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
+import dev.nereid.scheduler.client.InstanceUse;
 import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.memory.InputStaging;
 import dev.nereid.scheduler.queue.EndedSequence;
@@ -15,10 +16,10 @@ import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -44,6 +45,9 @@ final class InstanceExecutions {
 
     /** The batch in execution; written by the thread that runs the instance. */
     private volatile @Nullable ExecutionBatch current;
+
+    /** The deferred executions that have not ended, if their number is limited. */
+    private final Set<ExecutionBatch> open = ConcurrentHashMap.newKeySet();
 
     /** The batch of the warm-up in execution; written by the instance's own thread. */
     private volatile @Nullable ExecutionBatch warming;
@@ -120,13 +124,32 @@ final class InstanceExecutions {
                         scope.model().nanoTime().getAsLong());
                 throw e;
             } finally {
-                current = null;
                 if (batch.isDeferred()) {
-                    source.deferred(handle);
-                    batch.onEnd(() -> source.deferredEnded(handle));
+                    deferred(batch);
+                } else {
+                    current = null;
                 }
             }
         }
+    }
+
+    /** Leaves an execution that goes on. A look at the {@link #use} finds it all the time. */
+    private void deferred(ExecutionBatch batch) {
+        if (handle.maxDeferred() < Integer.MAX_VALUE) {
+            open.add(batch);
+        }
+        current = null;
+        source.deferred(handle);
+        batch.onEnd(() -> {
+            open.remove(batch);
+            source.deferredEnded(handle);
+        });
+    }
+
+    /** Returns what occupies the instance. Called by any thread; takes no lock. */
+    InstanceUse use() {
+        ExecutionBatch running = current; // first: a batch that is deferred next is found twice, not missed
+        return new InstanceUse(running, running != null && running.isDeferred(), open, handle.maxDeferred());
     }
 
     /** Tells the instance which sequences ended. Called by the thread that runs it. */
@@ -222,9 +245,7 @@ final class InstanceExecutions {
         if (batch == null || !thread.equals(batch.thread())) {
             return Optional.empty();
         }
-        Set<ModelRef> callers = new LinkedHashSet<>(); // errors name them in their order
-        batch.scheduled().forEach(one -> callers.addAll(one.checked().options().callers()));
-        return Optional.of(new RunningExecution(runner.areDeclaredShort(), callers));
+        return Optional.of(new RunningExecution(runner.areDeclaredShort(), batch.chain(Hold.Kind.THREAD)));
     }
 
     /** Returns whether a thread executes a batch. */

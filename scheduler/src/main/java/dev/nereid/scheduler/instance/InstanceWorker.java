@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
+import dev.nereid.scheduler.client.InstanceUse;
 import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.WorkSource;
@@ -461,6 +462,11 @@ public final class InstanceWorker implements Runnable {
     /** Returns the execution that a thread is in; empty if it executes no batch of this worker. */
     public Optional<RunningExecution> executionOn(Thread thread) {
         return executions.executionOn(thread);
+    }
+
+    /** Returns what occupies the worker's instances. Called by any thread; takes no lock. */
+    public InstanceUse use() {
+        return executions.use();
     }
 
     /** Returns the thread that executes a batch of this worker; empty for none. */

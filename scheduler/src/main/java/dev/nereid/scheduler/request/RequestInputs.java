@@ -53,6 +53,30 @@ public class RequestInputs extends AbstractList<NamedTensor> implements RandomAc
         inClientMemory = client;
     }
 
+    private RequestInputs(RequestInputs inputs, Runnable release) {
+        tensors = inputs.tensors;
+        batchSize = inputs.batchSize;
+        byteSize = inputs.byteSize;
+        onHost = inputs.onHost;
+        inClientMemory = inputs.inClientMemory;
+        this.release = release;
+    }
+
+    /**
+     * Returns the same inputs with an action that follows their release.
+     *
+     * @param action run once, on any thread; short, and must not block or throw
+     */
+    public RequestInputs withReleased(Runnable action) {
+        return new RequestInputs(this, () -> {
+            try {
+                release.run();
+            } finally {
+                action.run();
+            }
+        });
+    }
+
     /**
      * Copies the tensors of a request.
      *

@@ -46,6 +46,27 @@ public final class SchedulerErrors {
         return overloaded(request, "Exceeds maximum number of bytes in flight");
     }
 
+    /** All instances of the model wait in the chain that leads to the request. */
+    public static InferenceException waitsForItself(CheckedRequest request) {
+        return new InferenceException(
+                ErrorCode.INVALID_ARGUMENT,
+                waits(request, "would wait for itself: ")
+                        + " (expected: an instance that does not wait in this chain)");
+    }
+
+    /** All instances of the model wait, in several chains that wait for each other. */
+    public static InferenceException waitsForOthers(CheckedRequest request) {
+        return InferenceException.overloaded(
+                waits(request, "would wait for requests that wait for it: ")
+                        + " (expected: more instances, or fewer requests at once; retry later)",
+                RETRY_AFTER);
+    }
+
+    private static String waits(CheckedRequest request, String problem) {
+        return "request to model '" + request.model() + "' " + problem
+                + request.options().callers().path(request.model());
+    }
+
     /** The timeout of the waiting request expired. */
     public static InferenceException timedOut() {
         return new InferenceException(ErrorCode.UNAVAILABLE, "Request timeout expired");

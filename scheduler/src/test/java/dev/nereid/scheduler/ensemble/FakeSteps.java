@@ -4,9 +4,9 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
-import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.call.CallChain;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -171,8 +171,8 @@ final class FakeSteps implements StepModels {
     }
 
     @Override
-    public List<ModelRef> callers(CheckedRequest request) {
-        return List.of();
+    public CallChain callers(CheckedRequest request) {
+        return CallChain.NONE;
     }
 
     @Override

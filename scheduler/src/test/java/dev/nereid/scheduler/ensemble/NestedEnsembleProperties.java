@@ -5,11 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.ModelRef;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.call.CallChain;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.scheduler.EnsembleScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
@@ -132,8 +132,8 @@ class NestedEnsembleProperties {
         }
 
         @Override
-        public List<ModelRef> callers(CheckedRequest request) {
-            return List.of();
+        public CallChain callers(CheckedRequest request) {
+            return CallChain.NONE;
         }
 
         @Override

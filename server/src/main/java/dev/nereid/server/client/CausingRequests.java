@@ -1,13 +1,14 @@
 package dev.nereid.server.client;
 
-import dev.nereid.api.ModelRef;
+import dev.nereid.api.call.CallChain;
 import dev.nereid.scheduler.client.CausingRequest;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
-import java.util.LinkedHashSet;
+import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -57,15 +58,16 @@ record CausingRequests(List<InferenceRequest> requests) {
         return latest;
     }
 
-    /** Returns the model versions that wait for one of the requests, the outermost first. */
-    Set<ModelRef> callers() {
-        Set<ModelRef> callers = new LinkedHashSet<>();
+    /** Returns what waits for a request on their behalf: the models of their chains, and their execution. */
+    CallChain chain() {
+        CallChain chain = CallChain.NONE;
+        Set<Object> joined = Collections.newSetFromMap(new IdentityHashMap<>());
         for (InferenceRequest request : requests) {
-            if (request instanceof CausingRequest causing) {
-                callers.addAll(causing.callers());
+            if (request instanceof CausingRequest causing && joined.add(causing.waiting())) {
+                chain = chain.join(causing.chain());
             }
         }
-        return callers;
+        return chain;
     }
 
     /**

@@ -10,10 +10,12 @@ import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
+import dev.nereid.api.call.CallChain;
 import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.ErrorCode;
@@ -25,12 +27,10 @@ import dev.nereid.spi.ModelResponseObserver;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
@@ -183,13 +183,13 @@ final class OutgoingRequest implements ModelRequest {
                             : "calls observers of other requests (expected: send)"));
         }
         SingleResponse single = new SingleResponse(this, model, Runnable::run);
-        send(single, current.map(RunningExecution::callers).orElse(Set.of()));
+        send(single, current.map(RunningExecution::chain).orElse(CallChain.NONE));
         return single.await();
     }
 
     @Override
     public void send(ModelResponseObserver observer) {
-        send(observer, Set.of());
+        send(observer, CallChain.NONE);
     }
 
     @Override
@@ -201,7 +201,7 @@ final class OutgoingRequest implements ModelRequest {
         }
     }
 
-    private void send(ModelResponseObserver observer, Collection<ModelRef> waiting) {
+    private void send(ModelResponseObserver observer, CallChain waiting) {
         if (sent) {
             throw new IllegalStateException("request to model '" + model + "': sent before (expected: sent once)");
         }
@@ -237,9 +237,10 @@ final class OutgoingRequest implements ModelRequest {
         }
     }
 
-    private InferRequest request(Collection<ModelRef> waiting, Runnable release) {
-        RequestOptions options =
-                new RequestOptions(priority, timeoutMicros, causes.deadlineNanos(), sequence, callers(waiting));
+    private InferRequest request(CallChain waiting, Runnable release) {
+        CallChain callers =
+                causes.chain().join(waiting).with(ModelKey.name(holder.caller().name()));
+        RequestOptions options = new RequestOptions(priority, timeoutMicros, causes.deadlineNanos(), sequence, callers);
         return new InferRequest(
                 new ModelRef(model, version),
                 id.isEmpty() ? causes.id() : id,
@@ -248,14 +249,6 @@ final class OutgoingRequest implements ModelRequest {
                 Map.copyOf(parameters),
                 options,
                 release);
-    }
-
-    private List<ModelRef> callers(Collection<ModelRef> waiting) {
-        Set<ModelRef> all = causes.callers();
-        all.addAll(waiting);
-        all.remove(holder.caller());
-        all.add(holder.caller());
-        return List.copyOf(all);
     }
 
     /** Keeps the memory of an input if the server knows it; returns what ends that. */

@@ -5,6 +5,7 @@ import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.api.call.CallChain;
 import dev.nereid.scheduler.ensemble.PinnedModels;
 import dev.nereid.scheduler.ensemble.StepModels;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -13,6 +14,7 @@ import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.OnDemandModel;
 import dev.nereid.server.lifecycle.Resolution;
 import dev.nereid.server.lifecycle.ServedModels;
+import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.request.CallerCheck;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
@@ -21,7 +23,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class StepGenerations implements StepModels {
     private final ServedModels models;
-    private final List<ModelRef> callers;
+    private final CallChain callers;
     private final List<ModelRef> steps;
     private final EnsembleIdentity identity;
     private final Optional<DemandModels> demand;
@@ -44,7 +45,7 @@ final class StepGenerations implements StepModels {
      */
     StepGenerations(ServedModels models, ModelRef ensemble, EnsembleIdentity identity, Optional<DemandModels> demand) {
         this.models = models;
-        callers = List.of(ensemble);
+        callers = CallChain.NONE.with(ModelKey.name(ensemble.name()));
         this.identity = identity;
         steps = identity.steps();
         this.demand = demand;
@@ -125,10 +126,7 @@ final class StepGenerations implements StepModels {
                 switch (acquire(steps.get(i), request.options())) {
                     case Generation generation -> {
                         found.add(generation);
-                        CallerCheck.check(
-                                callers(request),
-                                generation.key(),
-                                generation.model().version());
+                        CallerCheck.check(callers(request), generation.key());
                     }
                     case OnDemandModel _ -> {
                         return null;
@@ -166,11 +164,9 @@ final class StepGenerations implements StepModels {
     }
 
     @Override
-    public List<ModelRef> callers(CheckedRequest request) {
-        List<ModelRef> outer = request.options().callers();
-        return outer.isEmpty()
-                ? callers
-                : Stream.concat(outer.stream(), callers.stream()).toList();
+    public CallChain callers(CheckedRequest request) {
+        CallChain outer = request.options().callers();
+        return outer.isEmpty() ? callers : outer.with(callers.models().getFirst());
     }
 
     @Override
