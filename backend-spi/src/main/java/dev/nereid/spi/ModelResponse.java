@@ -22,8 +22,8 @@ public interface ModelResponse extends AutoCloseable {
     long version();
 
     /**
-     * Says whether no further response follows. The end of the request is told by {@link ModelResponseObserver#onCompleted}
-     * in any case: a decoupled model may end after a response that was not final.
+     * Says whether no further response follows. {@link ModelResponseObserver#onCompleted} follows in any case; a decoupled
+     * model may end after a response that was not final.
      *
      * @return {@code true} for the response of a model that is not decoupled, and for that with which a decoupled model
      *     ends

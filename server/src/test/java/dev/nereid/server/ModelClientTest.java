@@ -183,7 +183,7 @@ final class ModelClientTest {
                 assertThat(RecordingObserver.to(server, model, 3).response().values())
                         .containsExactly(0f);
                 assertThat(RecordingObserver.to(server, model, 4).error().publicMessage())
-                        .contains("request to model 'MODEL' would wait for itself: ".replace("MODEL", model)
+                        .contains("request to model '" + model + "' would wait for itself: "
                                 + String.join(" -> ", List.of(model, model, model, model, model)));
             }
             assertThat(RecordingObserver.to(server, "once", 0).response().values())
@@ -688,7 +688,7 @@ final class ModelClientTest {
     }
 
     private static String readiness(NereidServer server, String model, long version) throws Exception {
-        return RecordingObserver.to(server, model, version).error().publicMessage();
+        return RecordingObserver.to(server, model, (float) version).error().publicMessage();
     }
 
     private void changing(String name, String change, String other) {

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.call.CallChain;
 import dev.nereid.api.call.Hold;
+import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -103,6 +104,7 @@ public final class WaitingCalls {
             return Verdict.WAITS_FOR_ITSELF;
         }
         add(call);
+        VarHandle.fullFence(); // of two that begin together one finds the other
         if (!isBlocked(call)) {
             return Verdict.WAITS;
         }
