@@ -54,6 +54,9 @@ public record CallChain(List<String> models, List<Hold> holds) {
      * @return the chain with both
      */
     public CallChain with(Hold hold) {
+        if (holds.isEmpty()) {
+            return new CallChain(models, List.of(hold)); // the usual case
+        }
         return holds.contains(hold) ? this : new CallChain(models, union(holds, List.of(hold)));
     }
 
@@ -66,6 +69,9 @@ public record CallChain(List<String> models, List<Hold> holds) {
     public CallChain join(CallChain other) {
         if (other.isEmpty() && other.holds.isEmpty()) {
             return this;
+        }
+        if (isEmpty() && holds.isEmpty()) {
+            return other;
         }
         List<String> longer = other.models.size() > models.size() ? other.models : models;
         return new CallChain(longer, union(holds, other.holds));
