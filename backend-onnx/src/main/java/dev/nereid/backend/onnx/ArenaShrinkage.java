@@ -42,13 +42,14 @@ final class ArenaShrinkage {
         for (String entry : text.split(SEPARATOR, -1)) {
             boolean isOpen = instances.isEmpty() && ANY_GPU.matcher(entry).matches();
             if (!entry.equals(CPU) && !gpus.contains(entry) && !isOpen) {
-                throw values.refused(OnnxParameters.SHRINKAGE, expected(gpus));
+                throw values.values().invalid(OnnxParameters.SHRINKAGE, expected(gpus));
             }
             if (entry.equals(CPU) && !arena) {
-                throw values.refused(
-                        OnnxParameters.SHRINKAGE,
-                        (gpus.isEmpty() ? "none" : "none of the CPU") + ", since " + OnnxParameters.ARENA
-                                + " is false");
+                throw values.values()
+                        .invalid(
+                                OnnxParameters.SHRINKAGE,
+                                (gpus.isEmpty() ? "none" : "none of the CPU") + ", since " + OnnxParameters.ARENA
+                                        + " is false");
             }
         }
         return Map.of(OnnxParameters.SHRINKAGE, text);

@@ -34,18 +34,16 @@ final class CudaOptions {
     private CudaOptions() {}
 
     /** Returns the options of an accelerator. */
-    static Map<String, String> of(Map<String, String> parameters, String model) {
-        OptionValues values = new OptionValues(
-                Parameters.of(parameters),
-                "unable to load model '" + model + "', parameter of execution accelerator 'cuda' ");
+    static Map<String, String> of(Map<String, String> parameters) {
+        OptionValues values = new OptionValues(AcceleratorParameters.of("cuda", parameters));
         Map<String, String> options = new HashMap<>();
         for (Map.Entry<String, String> parameter : parameters.entrySet()) {
             String name = parameter.getKey();
             if (ADDRESSES.contains(name)) {
-                throw values.refused(name, "none, since a configuration cannot know addresses of the process");
+                throw values.values().invalid(name, "none, since a configuration cannot know addresses of the process");
             }
             if (name.equals(GRAPH) && values.truth(name).orElse(false)) {
-                throw values.refused(name, OnnxErrors.NO_GRAPHS);
+                throw values.values().invalid(name, OnnxErrors.NO_GRAPHS);
             }
             if (!parameter.getValue().isEmpty()) {
                 options.put(name, TRUTHS.contains(name) ? truth(values, name) : parameter.getValue());
@@ -55,8 +53,8 @@ final class CudaOptions {
     }
 
     /** Returns the options among the parameters of a model. They take precedence over those of an accelerator. */
-    static Map<String, String> ofModel(Parameters parameters, String model) {
-        OptionValues values = new OptionValues(parameters, "unable to load model '" + model + "', parameter ");
+    static Map<String, String> ofModel(Parameters parameters) {
+        OptionValues values = new OptionValues(parameters);
         Map<String, String> options = new HashMap<>();
         choice(values, OnnxParameters.CONV_ALGO_SEARCH, SEARCHES)
                 .ifPresent(value -> options.put(OnnxParameters.CONV_ALGO_SEARCH, value));

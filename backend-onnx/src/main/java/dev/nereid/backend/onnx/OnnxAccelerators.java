@@ -119,13 +119,13 @@ final class OnnxAccelerators {
             }
             switch (accelerator.name()) {
                 case TENSORRT ->
-                    providers.add(new OrtProvider(
-                            OrtProvider.Kind.TENSORRT, TensorRtOptions.of(accelerator.parameters(), settings.name())));
-                case CUDA -> cuda.putAll(CudaOptions.of(accelerator.parameters(), settings.name()));
+                    providers.add(
+                            new OrtProvider(OrtProvider.Kind.TENSORRT, TensorRtOptions.of(accelerator.parameters())));
+                case CUDA -> cuda.putAll(CudaOptions.of(accelerator.parameters()));
                 default -> throw unknown(accelerator, TENSORRT + " or " + CUDA);
             }
         }
-        cuda.putAll(CudaOptions.ofModel(parameters, settings.name()));
+        cuda.putAll(CudaOptions.ofModel(parameters));
         providers.add(new OrtProvider(OrtProvider.Kind.CUDA, cuda));
         return providers;
     }

@@ -17,7 +17,7 @@ record OnnxBackendOptions(int processors, int intraOp, int interOp, boolean glob
 
     /** Reads the options. */
     static OnnxBackendOptions of(BackendContext context) {
-        OptionValues values = new OptionValues(context.settings(), "backend-config onnxruntime,");
+        OptionValues values = new OptionValues(context.settings());
         return new OnnxBackendOptions(
                 context.processors(),
                 values.number(OnnxParameters.INTRA_OP).orElse(0),

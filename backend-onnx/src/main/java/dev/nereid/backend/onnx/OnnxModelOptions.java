@@ -49,8 +49,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
     /** Reads the options, and refuses those that nothing can satisfy. */
     static OnnxModelOptions of(ModelContext context, OnnxBackendOptions backend) {
         ModelSettings settings = context.settings();
-        OptionValues values =
-                new OptionValues(context.parameters(), "unable to load model '" + settings.name() + "', parameter ");
+        OptionValues values = new OptionValues(context.parameters());
         OnnxAccelerators.check(context);
         report(context);
         boolean parallel = isParallel(values);
@@ -136,7 +135,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
         if (session.sharesThreads()) {
             return true;
         }
-        OptionValues values = new OptionValues(parameters, "parameter ");
+        OptionValues values = new OptionValues(parameters);
         OrtThreads others = threads(values, backend, OnnxAccelerators.cpuInstances(instances));
         OrtThreads own = session.threads();
         return others.intraOp() == own.intraOp()
@@ -184,7 +183,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
     private static Map<String, String> sessionConfig(OptionValues values) {
         Parameters given = values.values().under(OnnxParameters.SESSION_PREFIX);
         if (given.value(EXTERNAL_DATA_DIRECTORY).isPresent()) {
-            throw values.refused(
+            throw given.invalid(
                     EXTERNAL_DATA_DIRECTORY,
                     "external data beside the model's file: ONNX Runtime maps it, and is given private copies");
         }

@@ -1,6 +1,5 @@
 package dev.nereid.backend.onnx;
 
-import dev.nereid.spi.Parameters;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
@@ -62,10 +61,8 @@ final class TensorRtOptions {
     private TensorRtOptions() {}
 
     /** Returns the options of an accelerator. */
-    static Map<String, String> of(Map<String, String> parameters, String model) {
-        OptionValues values = new OptionValues(
-                Parameters.of(parameters),
-                "unable to load model '" + model + "', parameter of execution accelerator 'tensorrt' ");
+    static Map<String, String> of(Map<String, String> parameters) {
+        OptionValues values = new OptionValues(AcceleratorParameters.of("tensorrt", parameters));
         Map<String, String> options = new HashMap<>();
         for (String name : parameters.keySet()) {
             add(options, values, name);
@@ -120,7 +117,7 @@ final class TensorRtOptions {
     private static String truth(OptionValues values, String name) {
         boolean isOn = values.truth(name).orElse(false);
         if (isOn && name.equals(GRAPH)) {
-            throw values.refused(name, OnnxErrors.NO_GRAPHS);
+            throw values.values().invalid(name, OnnxErrors.NO_GRAPHS);
         }
         return isOn ? "1" : "0";
     }

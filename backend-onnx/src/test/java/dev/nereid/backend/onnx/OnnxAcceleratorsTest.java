@@ -124,10 +124,7 @@ class OnnxAcceleratorsTest {
                 "do_copy_in_default_stream | yes | failed to convert 'yes' to boolean; PREFIX (expected: true or false)",
             })
     void refusesParametersInTheWordsOfTheReference(String name, String value, String message) {
-        assertRefused(
-                settings(),
-                Map.of(name, value),
-                message.replace("PREFIX", "unable to load model 'm', parameter " + name));
+        assertRefused(settings(), Map.of(name, value), message.replace("PREFIX", "parameter '" + name + "'"));
     }
 
     @ParameterizedTest
@@ -142,8 +139,8 @@ class OnnxAcceleratorsTest {
     void refusesAddresses(String name, String value) {
         assertRefused(
                 settings().json(gpu(accelerator("cuda", Map.of(name, value)))),
-                "unable to load model 'm', parameter of execution accelerator 'cuda' " + name + ": '" + value
-                        + "' (expected: none, since a configuration cannot know addresses of the process)");
+                "parameter '" + name + "' of execution accelerator 'cuda': " + value
+                        + " (expected: none, since a configuration cannot know addresses of the process)");
     }
 
     @ParameterizedTest
@@ -151,8 +148,8 @@ class OnnxAcceleratorsTest {
     void refusesToCaptureRuns(String accelerator, String name) {
         assertRefused(
                 settings().json(gpu(accelerator(accelerator, Map.of(name, "true")))),
-                "unable to load model 'm', parameter of execution accelerator '" + accelerator + "' " + name
-                        + ": 'true' (expected: false, since a captured run reads the addresses of its first inputs)");
+                "parameter '" + name + "' of execution accelerator '" + accelerator
+                        + "': true (expected: false, since a captured run reads the addresses of its first inputs)");
     }
 
     @Test
@@ -218,8 +215,7 @@ class OnnxAcceleratorsTest {
     void refusesParametersOfTensorRtInTheWordsOfTheReference(String name, String value, String message) {
         assertRefused(
                 settings().json(gpu(accelerator("tensorrt", Map.of(name, value)))),
-                message.replace(
-                        "PREFIX", "unable to load model 'm', parameter of execution accelerator 'tensorrt' " + name));
+                message.replace("PREFIX", "parameter '" + name + "' of execution accelerator 'tensorrt'"));
     }
 
     @Test

@@ -74,7 +74,7 @@ class OnnxBackendProviderTest {
         assertThatExceptionOfType(BackendException.class)
                 .isThrownBy(() -> new OnnxBackendProvider().create(TestBackend.context(Map.of(name, value))))
                 .withMessage(
-                        "failed to convert '%s' to %s; backend-config onnxruntime,%s (expected: %s)",
+                        "failed to convert '%s' to %s; --backend-config=backend,%s (expected: %s)",
                         value, type, name, expected)
                 .extracting(BackendException::code)
                 .isEqualTo(ErrorCode.INVALID_ARGUMENT);

@@ -101,7 +101,7 @@ class OnnxFilesTest {
             assertThatThrownBy(() -> backend.backend.load(context))
                     .isInstanceOf(BackendException.class)
                     .hasMessageContaining(
-                            "parameter " + option + ": '" + version + "' (expected: external data beside");
+                            "parameter '" + option + "': " + version + " (expected: external data beside");
         }
     }
 

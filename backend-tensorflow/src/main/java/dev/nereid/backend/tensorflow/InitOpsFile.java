@@ -1,7 +1,7 @@
 package dev.nereid.backend.tensorflow;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.Parameters;
 import java.io.IOException;
 import java.nio.charset.MalformedInputException;
 import java.nio.file.Files;
@@ -27,21 +27,21 @@ final class InitOpsFile {
     private InitOpsFile() {}
 
     /** Returns the names of the operations in the file that a parameter names. */
-    static List<String> read(ModelContext context, String filename) {
+    static List<String> read(ModelContext context) {
         Path file = context.file(PARAMETER).orElseThrow(context.parameters().missing(PARAMETER));
         try {
-            return parse(Files.readString(file), context.settings().name(), filename);
+            return parse(Files.readString(file), context.parameters());
         } catch (MalformedInputException e) {
-            throw refused(context.settings().name(), filename, "no text");
+            throw context.parameters().invalid(PARAMETER, "a file with text in UTF-8");
         } catch (IOException e) {
-            throw refused(context.settings().name(), filename, "cannot be read");
+            throw context.parameters().invalid(PARAMETER, "a file that can be read");
         }
     }
 
-    private static List<String> parse(String text, String model, String filename) {
+    private static List<String> parse(String text, Parameters parameters) {
         Matcher form = FORM.matcher(text);
         if (!form.matches()) {
-            throw refused(model, filename, "another content");
+            throw parameters.invalid(PARAMETER, "a file with {\"init_ops\": [\"name\", …]} alone");
         }
         List<String> names = new ArrayList<>();
         Matcher element = ELEMENT.matcher(form.group(1));
@@ -49,12 +49,5 @@ final class InitOpsFile {
             names.add(element.group(1).replace("\\/", "/"));
         }
         return names;
-    }
-
-    private static BackendException refused(String model, String filename, String found) {
-        return TensorFlowErrors.cannotLoad(
-                model,
-                "parameter " + PARAMETER + ": '" + filename + "' has " + found
-                        + " (expected: {\"init_ops\": [\"name\", …]})");
     }
 }

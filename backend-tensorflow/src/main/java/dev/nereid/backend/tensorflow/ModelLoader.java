@@ -124,8 +124,7 @@ final class ModelLoader {
         TfSession session = loaded(library, config.serialized());
         try {
             if (options.initOpsFile().isPresent()) {
-                session.runOperations(
-                        InitOpsFile.read(context, options.initOpsFile().get()));
+                session.runOperations(InitOpsFile.read(context));
             }
             return session;
         } catch (TfException | RuntimeException e) {

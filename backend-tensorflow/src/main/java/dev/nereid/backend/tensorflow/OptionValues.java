@@ -1,6 +1,7 @@
 package dev.nereid.backend.tensorflow;
 
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Parameters;
 import java.util.Locale;
 import java.util.Optional;
@@ -11,10 +12,9 @@ import java.util.regex.Pattern;
 /**
  * Reads options as the reference server does, with the texts of its errors. Immutable.
  *
- * @param values the options by name
- * @param where the owner of the options, as a prefix of messages: empty, or ending in a blank
+ * @param values the options by name, which word the end of each error
  */
-record OptionValues(Parameters values, String where) {
+record OptionValues(Parameters values) {
     private static final Pattern NUMBER = Pattern.compile("\\s*([+-]?\\d+)");
 
     /**
@@ -49,12 +49,7 @@ record OptionValues(Parameters values, String where) {
 
     /** Returns an exception about the value of an option. Its message begins with the text of the reference server. */
     BackendException refused(String text, String name, String expected) {
-        return TensorFlowErrors.invalid(text + "; " + where + name + " (expected: " + expected + ")");
-    }
-
-    /** Returns an exception about the value of an option. */
-    BackendException refused(String name, String expected) {
-        return TensorFlowErrors.invalid(
-                where + name + ": '" + values.text(name).orElse("") + "' (expected: " + expected + ")");
+        return new BackendException(
+                ErrorCode.INVALID_ARGUMENT, text + "; " + values.label(name) + " (expected: " + expected + ")");
     }
 }

@@ -15,10 +15,11 @@ record TensorFlowBackendOptions(int processors, int intraOp, boolean softPlaceme
 
     /** Reads the options. */
     static TensorFlowBackendOptions of(BackendContext context) {
-        OptionValues values = new OptionValues(context.settings(), "backend-config tensorflow,");
+        OptionValues values = new OptionValues(context.settings());
         int intraOp = values.number(TensorFlowModelOptions.INTRA_OP).orElse(0);
         if (intraOp < 0) {
-            throw values.refused(TensorFlowModelOptions.INTRA_OP, "a number of threads, or 0 for all processors");
+            throw context.settings()
+                    .invalid(TensorFlowModelOptions.INTRA_OP, "a number of threads, or 0 for all processors");
         }
         return new TensorFlowBackendOptions(
                 context.processors(),

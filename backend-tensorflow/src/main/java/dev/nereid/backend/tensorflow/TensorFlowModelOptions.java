@@ -44,8 +44,7 @@ record TensorFlowModelOptions(
     /** Reads the parameters of a model. */
     static TensorFlowModelOptions of(ModelContext context, TensorFlowBackendOptions backend) {
         Parameters parameters = context.parameters();
-        OptionValues values = new OptionValues(
-                parameters, "unable to load model '" + context.settings().name() + "', parameter ");
+        OptionValues values = new OptionValues(parameters);
         warnOfIntraOp(context, backend, values);
         return new TensorFlowModelOptions(
                 Set.copyOf(List.of(parameters
@@ -64,7 +63,7 @@ record TensorFlowModelOptions(
     private static int interOp(OptionValues values, TensorFlowBackendOptions backend) {
         int threads = values.number(INTER_OP).orElse(0);
         if (threads < 0) {
-            throw values.refused(INTER_OP, "a number of threads, or 0");
+            throw values.values().invalid(INTER_OP, "a number of threads, or 0");
         }
         boolean own = values.truth(OWN_THREADS).orElse(false);
         return threads == 0 && own ? backend.processors() : threads;
@@ -73,7 +72,7 @@ record TensorFlowModelOptions(
     private static int instancesPerSession(OptionValues values) {
         OptionalInt count = values.number(SHARE_COUNT);
         if (count.isPresent() && count.getAsInt() < 1) {
-            throw values.refused(SHARE_COUNT, "the number of instances that share a session, at least 1");
+            throw values.values().invalid(SHARE_COUNT, "the number of instances that share a session, at least 1");
         }
         return count.orElse(Integer.MAX_VALUE);
     }

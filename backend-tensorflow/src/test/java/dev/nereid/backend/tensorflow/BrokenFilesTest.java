@@ -313,19 +313,19 @@ class BrokenFilesTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
+            quoteCharacter = '`',
             value = {
-                "TF_NUM_INTER_THREADS | -2 | TF_NUM_INTER_THREADS: '-2' (expected: a number of threads, or 0)",
-                "TF_NUM_INTER_THREADS | many | failed to convert 'many' to integral number",
-                "TF_GRAPH_TAG | serve,other,serve | TF_GRAPH_TAG: 'other,serve' (expected: 'serve', the tags in",
-                "MAX_SESSION_SHARE_COUNT | 0 | MAX_SESSION_SHARE_COUNT: '0' (expected: the number of instances",
-                "TF_USE_PER_SESSION_THREADS | maybe | failed to convert 'maybe' to boolean"
+                "TF_NUM_INTER_THREADS | -2 | parameter 'TF_NUM_INTER_THREADS': -2 (expected: a number of threads, or 0)",
+                "TF_NUM_INTER_THREADS | many | failed to convert 'many' to integral number; parameter 'TF_NUM_INTER_THREADS'",
+                "TF_GRAPH_TAG | serve,other,serve | unable to load model 'm', TF_GRAPH_TAG: 'other,serve' (expected: 'serve', the tags in",
+                "MAX_SESSION_SHARE_COUNT | 0 | parameter 'MAX_SESSION_SHARE_COUNT': 0 (expected: the number of instances",
+                "TF_USE_PER_SESSION_THREADS | maybe | failed to convert 'maybe' to boolean; parameter 'TF_USE_PER_SESSION_THREADS'"
             })
     void wrongParameters(String name, String value, String reason) {
         try (TestBackend test = new TestBackend(directory)) {
             assertThatThrownBy(() -> test.with(name, value).load(settings()))
                     .isInstanceOf(BackendException.class)
-                    .hasMessageContaining(reason)
-                    .hasMessageContaining("unable to load model 'm'");
+                    .hasMessageStartingWith(reason);
         }
     }
 

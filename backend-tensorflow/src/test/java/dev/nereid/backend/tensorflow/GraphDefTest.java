@@ -373,8 +373,8 @@ class GraphDefTest {
                     .hasMessage("unable to load model 'm', operation 'nothing': missing (expected: an operation of"
                             + " the graph)");
             assertThatThrownBy(() -> test.with("TF_INIT_OPS_FILE", "other.json").load(settings))
-                    .hasMessage("unable to load model 'm', parameter TF_INIT_OPS_FILE: 'other.json' has another"
-                            + " content (expected: {\"init_ops\": [\"name\", …]})");
+                    .hasMessage("parameter 'TF_INIT_OPS_FILE': other.json (expected: a file with {\"init_ops\":"
+                            + " [\"name\", …]} alone)");
         }
     }
 }

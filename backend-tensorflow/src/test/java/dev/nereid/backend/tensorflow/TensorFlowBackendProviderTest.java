@@ -28,7 +28,7 @@ final class TensorFlowBackendProviderTest {
     @ParameterizedTest
     @CsvSource({
         "TF_NUM_INTRA_THREADS, many, failed to convert 'many' to integral number",
-        "TF_NUM_INTRA_THREADS, -1, 'TF_NUM_INTRA_THREADS: ''-1'' (expected: '",
+        "TF_NUM_INTRA_THREADS, -1, '--backend-config=backend,TF_NUM_INTRA_THREADS: -1 (expected: '",
         "allow-soft-placement, perhaps, failed to convert 'perhaps' to boolean",
         "default-max-batch-size, x, failed to convert 'x' to integral number"
     })
