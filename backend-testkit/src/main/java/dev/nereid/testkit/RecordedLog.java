@@ -6,9 +6,8 @@ import java.text.MessageFormat;
 import java.util.List;
 import java.util.Queue;
 import java.util.ResourceBundle;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -16,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 public final class RecordedLog implements System.Logger {
     private final Queue<String> lines = new ConcurrentLinkedQueue<>();
     private final Metrics metrics = Metrics.unpublished(this);
-    private final Set<Consumer<Level>> levelActions = ConcurrentHashMap.newKeySet();
+    private final List<Consumer<Level>> levelActions = new CopyOnWriteArrayList<>();
     private volatile Level least = Level.TRACE;
 
     /** Creates an empty log. */
@@ -44,10 +43,9 @@ public final class RecordedLog implements System.Logger {
 
     /** Runs an action now and at each change of the level. */
     CancelHook onLevel(Consumer<Level> action) {
-        Consumer<Level> added = action::accept; // not equal to another one of the same action
-        added.accept(least);
-        levelActions.add(added);
-        return () -> levelActions.remove(added);
+        action.accept(least);
+        levelActions.add(action);
+        return () -> levelActions.remove(action);
     }
 
     /** Returns metrics whose mistakes are recorded. */
