@@ -5,13 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import dev.nereid.testkit.server.LocalOutputs;
 import dev.nereid.testkit.server.LocalRequest;
 import dev.nereid.testkit.server.LocalServer;
+import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 
-/** Tests the function in a server in memory, without jar and sockets. */
+/** Tests the plugin in a server in memory, without jar and sockets. */
 final class ${className}Test {
     @Test
     void multipliesNumbers() {
-        try (LocalServer server = LocalServer.with(new ${className}()).model("${artifactId}").start()) {
+        try (LocalServer server = LocalServer.with(new ${className}#if( $form == "framework" )Provider#end())
+                .model(Path.of("models/${artifactId}"))
+                .start()) {
             LocalOutputs outputs = server.infer("${artifactId}", LocalRequest.of("INPUT", 1f, 2.5f, -3f));
 
             assertArrayEquals(new float[] {2 * 1f, 2 * 2.5f, 2 * -3f}, outputs.floats("OUTPUT"));
