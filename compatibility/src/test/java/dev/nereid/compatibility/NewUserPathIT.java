@@ -26,6 +26,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What users do who have nothing but a checkout: the commands of the guides, from an empty directory. */
 @Tag("slow")
@@ -150,9 +152,10 @@ final class NewUserPathIT {
     }
 
     /** The README of a generated project, up to a jar that takes the place of another. */
-    @Test
-    void theCommandsOfTheGeneratedReadmeWork() throws Exception {
-        user.run(empty, generate("com.example", "twice")).success();
+    @ParameterizedTest
+    @ValueSource(strings = {"function", "framework"})
+    void theCommandsOfTheGeneratedReadmeWork(String form) throws Exception {
+        user.run(empty, generate("com.example", "twice -Dform=" + form)).success();
         Path project = empty.resolve("twice");
         List<String> commands = new MarkdownPage(Files.readString(project.resolve("README.md"))).commands();
         assertThat(commands).hasSize(3);
@@ -168,6 +171,46 @@ final class NewUserPathIT {
         assertThat(project.resolve("plugins").toFile().list())
                 .contains("twice.jar")
                 .doesNotContain("twice.jar.new");
+        assertThat(project.resolve("src/main/java/com/example").toFile().list())
+                .containsExactlyInAnyOrder(
+                        form.equals("function")
+                                ? new String[] {"Twice.java"}
+                                : new String[] {
+                                    "TwiceBackend.java", "TwiceInstance.java", "TwiceModel.java", "TwiceProvider.java"
+                                });
+    }
+
+    @Test
+    void aFunctionInKotlinIsBuiltByMavenAndServed() throws Exception {
+        MarkdownPage page = MarkdownPage.of("docs/backend-authors.md").section("Gradle and Kotlin");
+        page.saveFiles(empty);
+        int port = freePort();
+
+        String commands = page.commands().getFirst().replace("localhost:8000", "localhost:" + port);
+        String withoutDaemon = commands.replace("mvn -B", "mvn -B -Dkotlin.compiler.daemon=false");
+        String out =
+                user.run(empty, environment(port), KILL_AT_END + withoutDaemon).success();
+
+        assertThat(out).contains(SECOND);
+    }
+
+    @Test
+    void aFunctionInKotlinIsBuiltByGradle() throws Exception {
+        MarkdownPage page = MarkdownPage.of("docs/backend-authors.md").section("Gradle and Kotlin");
+        page.saveFiles(empty);
+        assertThat(empty.resolve("thrice/build.gradle.kts"))
+                .content()
+                .contains("nereid-backend-spi:" + VERSION, "\"Backend-Spi-Version\" to \"1.0\"");
+        Program.assumeRuns("gradle", "--version");
+
+        user.run(empty, "gradle --no-daemon -p thrice plugin").success();
+
+        Path plugin = empty.resolve("thrice/build/plugins/thrice");
+        try (JarFile jar = new JarFile(plugin.resolve("thrice.jar").toFile())) {
+            assertThat(jar.getManifest().getMainAttributes().getValue("Backend-Spi-Version"))
+                    .isEqualTo("1.0");
+        }
+        assertThat(plugin).isDirectoryContaining("glob:**kotlin-stdlib-*.jar");
     }
 
     @Test
@@ -213,6 +256,8 @@ final class NewUserPathIT {
     void namesThatCannotWorkAreRefused() throws Exception {
         assertThat(refusal("com.example", "2Steps"))
                 .contains("artifactId: '2Steps' (expected: lower-case letters and digits, parts joined by - or _)");
+        assertThat(refusal("com.example", "engine -Dform=other"))
+                .contains("form: 'other' (expected: function or framework)");
         assertThat(refusal("com.new", "steps"))
                 .contains("package: 'com.new' (expected: a name of a Java package, by -Dpackage)");
     }
