@@ -8,7 +8,7 @@ import java.util.function.Function;
 /**
  * The models that a backend calls. Immutable.
  *
- * @param names the names of those that are ready
+ * @param names the names of the ready models
  * @param responder starts the response to a request; the stage completes once the responder does no more for it
  */
 record CalledModels(Set<String> names, Function<FakeModelRequest, CompletableFuture<?>> responder) {

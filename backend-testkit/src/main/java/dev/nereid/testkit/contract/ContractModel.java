@@ -228,8 +228,8 @@ public final class ContractModel {
     }
 
     /**
-     * Returns the same model with others that its backend calls, for what functions cannot be: decoupled models, and those
-     * that respond late.
+     * Returns the same model with others that its backend calls, for what functions cannot be: decoupled models and late
+     * responses.
      *
      * @param responder receives each request, as with {@link FakeModelClient}
      * @param names the names of the models that are ready

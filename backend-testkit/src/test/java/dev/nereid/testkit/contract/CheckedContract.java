@@ -15,7 +15,7 @@ final class CheckedContract extends BackendContract {
         void run(BackendContract contract) throws Throwable;
     }
 
-    /** Makes one test of those that exist where they apply; there is one at least. */
+    /** Makes one test of the tests of a factory, which has to have one at least. */
     static Check where(Function<BackendContract, Stream<DynamicTest>> tests) {
         return contract -> {
             List<DynamicTest> applicable = tests.apply(contract).toList();

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 
-/** The plugins of one server, whose types a test sees that has other classes of the server. */
+/** The plugins of one server behind types of the JDK, for a test that has other classes of the server. */
 public final class ServerOfAnyLoader implements Function<List<Path>, List<String>>, AutoCloseable {
     private final List<BackendRegistry> open = new ArrayList<>();
 

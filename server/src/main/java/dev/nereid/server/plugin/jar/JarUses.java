@@ -83,7 +83,7 @@ final class JarUses {
             channel.lock(0, Long.MAX_VALUE, true);
             isLocked = true;
             return channel;
-        } catch (OverlappingFileLockException e) { // of a server in this process whose class loader is another one
+        } catch (OverlappingFileLockException e) { // of a server of another class loader in this process
             isLocked = true;
             return channel;
         } finally {
@@ -145,7 +145,7 @@ final class JarUses {
     private static @Nullable FileLock tryLock(FileChannel channel) throws IOException {
         try {
             return channel.tryLock();
-        } catch (OverlappingFileLockException e) { // used by a server in this process whose class loader is another one
+        } catch (OverlappingFileLockException e) { // used by a server of another class loader in this process
             return null;
         }
     }

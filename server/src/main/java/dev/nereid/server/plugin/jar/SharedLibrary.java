@@ -16,7 +16,7 @@ import java.util.regex.PatternSyntaxException;
  * A library that a plugin shares with others, and with other servers of the process. Immutable.
  *
  * <p>The line {@code Nereid-Shared: NAME} in the manifest of a jar with a provider means all other jars of the plugin, or
- * those that patterns after the name match. In a jar without a provider it means that jar.
+ * the ones that match a pattern after the name. In a jar without a provider it means that jar.
  *
  * @param name its name in the process
  * @param plugin the plugin that brings it
