@@ -75,13 +75,18 @@ final class ModelCalls implements AutoCloseable {
             request.complete();
             return request;
         }
-        Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
-        request.fail(
-                cause instanceof BackendException error
-                        ? error
-                        : new BackendException(
-                                ErrorCode.INTERNAL, "model '" + request.model() + "' of the test: " + cause, cause));
+        request.fail(error(request.model(), failure instanceof CompletionException ? failure.getCause() : failure));
         return request;
+    }
+
+    private static BackendException error(String model, @Nullable Throwable cause) {
+        if (cause instanceof BackendException error) {
+            return error;
+        }
+        String place = "model '" + model + "' of the test: ";
+        return cause == null
+                ? new BackendException(ErrorCode.INTERNAL, place + "returned null (expected: outputs by name)")
+                : new BackendException(ErrorCode.INTERNAL, place + cause, cause);
     }
 
     /**
