@@ -158,7 +158,7 @@ public record FakeModelContext(
 
     @Override
     public <T extends AutoCloseable> Optional<T> take(Class<T> type) {
-        for (AutoCloseable object : kept) {
+        for (AutoCloseable object : List.copyOf(kept)) {
             if (type.isInstance(object) && kept.remove(object)) {
                 return Optional.of(type.cast(object));
             }
