@@ -1,7 +1,8 @@
 package dev.nereid.spi;
 
 /**
- * Name, device and host policy of an instance. Immutable. <em>Implemented by the server.</em>
+ * Name, device and host policy of an instance, and whether it takes work. Safe for use by any thread. <em>Implemented
+ * by the server.</em>
  *
  * @since 1.0
  */
@@ -30,6 +31,27 @@ public interface InstanceContext {
     default String hostPolicy() {
         return "";
     }
+
+    /**
+     * Keeps work from the instance until it is {@linkplain #available available} again, such as while its process is
+     * started. Any thread may call this at any time, also before {@link Model#newInstance} returns; it never blocks.
+     *
+     * <p>Batches go to the other instances of the model. If none is available, requests wait; limits, timeouts and
+     * cancellations apply to them as before, and those that wait when the model is unloaded fail with
+     * {@link ErrorCode#UNAVAILABLE}. Requests of sequences that the instance has begun wait for this instance. A batch
+     * that the server has taken before is executed all the same, as are the samples of a warm-up, and
+     * {@link ModelInstance#sequenceEnded} may be called. An unavailable instance is not ready, with this code and reason.
+     * After the close of the instance the call has no effect.
+     *
+     * @param reason what clients and operators read, in one line; it replaces an earlier one
+     */
+    default void unavailable(String reason) {}
+
+    /**
+     * Lets the instance take work again. Waiting requests go on at once. Has no effect if it is available. Any thread may
+     * call this, as {@link #unavailable}.
+     */
+    default void available() {}
 
     /**
      * Allocates scratch memory of the instance. Never blocks, on any thread. The memory counts as tensor memory of the

@@ -13,23 +13,44 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * An {@link DeviceInstanceContext} for tests of backends. Immutable.
+ * A {@link DeviceInstanceContext} for tests of backends. Safe for use by any thread.
  *
  * @param name the name of the instance
  * @param device the device of the instance
  * @param profiles the optimization profiles of the instance
  * @param memory the memory of which the instance allocates, which the test checks for leaks: unlike the server, this
  *     frees nothing that the instance leaves
+ * @param unavailability the last reason that the instance gave for taking no work; empty if it takes work
  */
-public record FakeInstanceContext(String name, Device device, List<String> profiles, TensorMemory memory)
+public record FakeInstanceContext(
+        String name,
+        Device device,
+        List<String> profiles,
+        TensorMemory memory,
+        AtomicReference<Optional<String>> unavailability)
         implements DeviceInstanceContext {
     /** Copies the components. */
     public FakeInstanceContext {
         profiles = List.copyOf(profiles);
         requireNonNull(memory, "memory");
+        requireNonNull(unavailability, "unavailability");
+    }
+
+    /**
+     * Creates the context of an instance that takes work.
+     *
+     * @param name the name of the instance
+     * @param device the device of the instance
+     * @param profiles the optimization profiles of the instance
+     * @param memory the memory of which the instance allocates
+     */
+    public FakeInstanceContext(String name, Device device, List<String> profiles, TensorMemory memory) {
+        this(name, device, profiles, memory, new AtomicReference<>(Optional.empty()));
     }
 
     /**
@@ -41,6 +62,16 @@ public record FakeInstanceContext(String name, Device device, List<String> profi
      */
     public FakeInstanceContext(String name, Device device, List<String> profiles) {
         this(name, device, profiles, new LeakCheckingMemory());
+    }
+
+    @Override
+    public void unavailable(String reason) {
+        unavailability.set(Optional.of(reason));
+    }
+
+    @Override
+    public void available() {
+        unavailability.set(Optional.empty());
     }
 
     @Override

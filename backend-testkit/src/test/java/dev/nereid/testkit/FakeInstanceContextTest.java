@@ -41,4 +41,17 @@ final class FakeInstanceContextTest {
                 .isThrownBy(() -> context.allocate(MemoryPlace.HOST, -1))
                 .withMessage("byteSize: -1 (expected: >= 0)");
     }
+
+    @Test
+    void recordsWhyTheInstanceTakesNoWork() {
+        FakeInstanceContext context = new FakeInstanceContext("i");
+        assertThat(context.unavailability().get()).isEmpty();
+
+        context.unavailable("process is started");
+        context.unavailable("process is started again");
+        assertThat(context.unavailability().get()).contains("process is started again");
+
+        context.available();
+        assertThat(context.unavailability().get()).isEmpty();
+    }
 }

@@ -551,6 +551,11 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     }
 
     @Override
+    public void expectUnload() {
+        queue.leave();
+    }
+
+    @Override
     public void drain() {
         queue.stop();
     }

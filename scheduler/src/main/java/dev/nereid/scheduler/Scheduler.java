@@ -148,8 +148,14 @@ public interface Scheduler extends AutoCloseable {
     default void cancelSequence(RequestOptions options) {}
 
     /**
+     * Refuses requests that wait while no instance is available, from now on: the version is to be unloaded, and would wait
+     * for them. Never blocks.
+     */
+    default void expectUnload() {}
+
+    /**
      * Refuses requests from now on, with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}. Those that were accepted are
-     * executed, without further delay. Never blocks.
+     * executed, without further delay, or refused if no instance is available. Never blocks.
      */
     void drain();
 

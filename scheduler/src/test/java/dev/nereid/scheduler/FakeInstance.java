@@ -1,5 +1,6 @@
 package dev.nereid.scheduler;
 
+import dev.nereid.scheduler.instance.InstanceAvailability;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelInstance;
@@ -18,6 +19,9 @@ public final class FakeInstance implements ModelInstance {
     public interface Execution {
         void execute(Batch batch);
     }
+
+    /** Whether the instance takes batches, if a scheduler is given it with the instance. */
+    public final InstanceAvailability availability = new InstanceAvailability();
 
     private final Execution execution;
     private final List<List<String>> batches = new CopyOnWriteArrayList<>();

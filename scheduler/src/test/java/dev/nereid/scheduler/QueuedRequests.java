@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.Cancellation;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.instance.ExecutionTraits;
+import dev.nereid.scheduler.instance.InstanceAvailability;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;
 import dev.nereid.spi.DataType;
@@ -73,6 +74,11 @@ public final class QueuedRequests implements AutoCloseable {
 
     public RecordingObserver observer(String id) {
         return observers.get(id);
+    }
+
+    /** Returns whether the instance takes batches. */
+    public InstanceAvailability availability() {
+        return instance.availability;
     }
 
     /** Returns the ids of the requests of each batch. */

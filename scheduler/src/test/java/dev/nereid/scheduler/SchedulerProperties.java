@@ -63,6 +63,8 @@ public final class SchedulerProperties {
         record Finish(int index) implements Event {}
 
         record Forget() implements Event {}
+
+        record Availability(int worker, boolean isAvailable) implements Event {}
     }
 
     /** The behavior of a backend with a batch. */
@@ -107,13 +109,17 @@ public final class SchedulerProperties {
                         Arbitraries.of(true, false))
                 .as(Event.Pass::new);
         Arbitrary<Event> finish = Arbitraries.integers().between(0, 100).map(Event.Finish::new);
+        Arbitrary<Event> availability = Combinators.combine(
+                        Arbitraries.integers().between(0, 1), Arbitraries.of(true, true, false))
+                .as(Event.Availability::new);
         return Arbitraries.frequencyOf(
                         Tuple.of(5, submit),
                         Tuple.of(1, cancel),
                         Tuple.of(3, step),
                         Tuple.of(2, pass),
                         Tuple.of(1, finish),
-                        Tuple.of(1, Arbitraries.just(new Event.Forget())))
+                        Tuple.of(1, Arbitraries.just(new Event.Forget())),
+                        Tuple.of(1, availability))
                 .list()
                 .ofMaxSize(60);
     }
@@ -180,7 +186,7 @@ public final class SchedulerProperties {
      * A batching strategy, and the events during its evaluation. Each event occurs once in a number of evaluations, 0
      * for never.
      */
-    record Meddling(int refuse, int crash, int cancel, int submit, int pass) {
+    record Meddling(int refuse, int crash, int cancel, int submit, int pass, int block) {
         static boolean isTime(int every, int question) {
             return every > 0 && question % every == 0;
         }
@@ -189,7 +195,7 @@ public final class SchedulerProperties {
     @Provide
     Arbitrary<Meddling> meddlings() {
         Arbitrary<Integer> every = Arbitraries.integers().between(0, 5);
-        return Combinators.combine(every, every, every, every, every).as(Meddling::new);
+        return Combinators.combine(every, every, every, every, every, every).as(Meddling::new);
     }
 
     @Property
@@ -268,6 +274,10 @@ public final class SchedulerProperties {
         private List<Integer> again = List.of();
 
         private int stepped;
+
+        /** Whether each instance is kept from work. */
+        private final boolean[] unavailable = new boolean[2];
+
         private final @Nullable FakeStrategy strategy;
         private Backend backend = Backend.RESPOND;
         private int questions;
@@ -340,9 +350,19 @@ public final class SchedulerProperties {
                 case Event.Pass(int nanos, boolean expires) -> pass(nanos, expires);
                 case Event.Finish(int index) -> finish(index);
                 case Event.Forget() -> cache.entries.clear();
+                case Event.Availability(int worker, boolean isAvailable) -> availability(worker, isAvailable);
             }
             if (ordered) {
                 expected.checkOrder();
+            }
+        }
+
+        private void availability(int worker, boolean isAvailable) {
+            unavailable[worker] = !isAvailable;
+            if (isAvailable) {
+                instances.get(worker).availability.available();
+            } else {
+                instances.get(worker).availability.unavailable("for a test");
             }
         }
 
@@ -409,6 +429,9 @@ public final class SchedulerProperties {
             if (Meddling.isTime(meddling.pass(), questions)) {
                 scheduler.clock.advanceNanos(70);
             }
+            if (Meddling.isTime(meddling.block(), questions)) {
+                availability(stepped, false);
+            }
             if (Meddling.isTime(meddling.crash(), questions)) {
                 throw new IllegalStateException("crashed");
             }
@@ -437,7 +460,7 @@ public final class SchedulerProperties {
             boolean full = isFull(worker);
             boolean worked = step(worker);
             assertThat(full && worked).as("more than %s deferred", MAX_DEFERRED).isFalse();
-            if (!worked && !full) {
+            if (!worked && !full && !unavailable[worker]) {
                 expected.checkDelay(scheduler.clock.getAsLong(), delay);
             }
         }
@@ -485,6 +508,9 @@ public final class SchedulerProperties {
         }
 
         private void execute(Batch batch) {
+            assertThat(unavailable[stepped])
+                    .as("executed by an unavailable instance")
+                    .isFalse();
             expected.begin(batch, scheduler.clock.getAsLong());
             executions +=
                     backend == Backend.REFUSE || backend == Backend.CRASH || backend == Backend.AGAIN_AND_FAIL ? 0 : 1;

@@ -148,7 +148,7 @@ public final class SteppedScheduler {
 
     /** Creates a slot for an instance that runs anywhere. */
     public static InstanceSlot slot(String name, FakeInstance instance, RateProfile rate) {
-        return new InstanceSlot(name, Device.CPU, instance, rate, ThreadPlacement.ANYWHERE);
+        return new InstanceSlot(name, Device.CPU, instance, rate, ThreadPlacement.ANYWHERE, instance.availability);
     }
 
     /** Adds a worker for an instance on a device. */

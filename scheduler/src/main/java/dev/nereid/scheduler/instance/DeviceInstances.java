@@ -11,7 +11,7 @@ import java.util.function.Consumer;
 
 /**
  * Instances that share one thread: usually one, or all of a blocked device. Confined to that thread, but for
- * {@link #areReady}, {@link #load} and {@link #cancelPermits}, which any thread may call.
+ * {@link #areReady}, {@link #areUnavailable}, {@link #load} and {@link #cancelPermits}, which any thread may call.
  */
 public final class DeviceInstances {
     private final List<ManagedInstance> instances;
@@ -51,6 +51,34 @@ public final class DeviceInstances {
         ManagedInstance next = instances.get(nextIndex);
         nextIndex = nextIndex + 1 == instances.size() ? 0 : nextIndex + 1;
         return next;
+    }
+
+    /** Returns the next instance that takes batches, round robin; any if none does. */
+    ManagedInstance nextAvailable() {
+        skipUnavailable();
+        return next();
+    }
+
+    /** Makes an instance that takes batches the next one, if there is any. */
+    void skipUnavailable() {
+        for (int skipped = 1; skipped < instances.size() && !isNextAvailable(); skipped++) {
+            next();
+        }
+    }
+
+    /** Returns whether the next instance takes batches. */
+    boolean isNextAvailable() {
+        return instances.get(nextIndex).availability().isAvailable();
+    }
+
+    /** Returns whether no instance takes batches. Called by any thread. */
+    boolean areUnavailable() {
+        for (int i = 0; i < instances.size(); i++) {
+            if (instances.get(i).availability().isAvailable()) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Passes each instance to an action. */

@@ -101,7 +101,8 @@ final class InstanceExecutions {
         taken.use(drain);
         if (taken.hasClients()) {
             ExecutionBatch batch = taken.removeAll(scope);
-            ManagedInstance instance = instances.next();
+            // A permit belongs to the next instance, which was available when the batch was taken.
+            ManagedInstance instance = limited ? instances.next() : instances.nextAvailable();
             if (limited) {
                 permitAcquirer.use(batch);
             }

@@ -7,16 +7,22 @@ import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelInstance;
 
 /**
- * A model instance with its name, device and placement, to be owned by a scheduler. Immutable.
+ * A model instance with its name, device and placement, to be owned by a scheduler. Immutable but for its availability.
  *
  * @param name the instance's name, such as {@code resnet50_0_1}
  * @param device the device of the instance
  * @param instance the instance, already isolated from its plugin; closed by the scheduler
  * @param rate the limited resources that its executions take
  * @param placement places the thread of the instance
+ * @param availability whether the instance takes batches
  */
 public record InstanceSlot(
-        String name, Device device, ModelInstance instance, RateProfile rate, ThreadPlacement placement) {
+        String name,
+        Device device,
+        ModelInstance instance,
+        RateProfile rate,
+        ThreadPlacement placement,
+        InstanceAvailability availability) {
     /** Checks the components. */
     public InstanceSlot {
         requireNonNull(name, "name");
@@ -24,6 +30,21 @@ public record InstanceSlot(
         requireNonNull(instance, "instance");
         requireNonNull(rate, "rate");
         requireNonNull(placement, "placement");
+        requireNonNull(availability, "availability");
+    }
+
+    /**
+     * Creates a slot for an instance that always takes batches.
+     *
+     * @param name the instance's name
+     * @param device the device of the instance
+     * @param instance the instance; closed by the scheduler
+     * @param rate the limited resources that its executions take
+     * @param placement places the thread of the instance
+     */
+    public InstanceSlot(
+            String name, Device device, ModelInstance instance, RateProfile rate, ThreadPlacement placement) {
+        this(name, device, instance, rate, placement, new InstanceAvailability());
     }
 
     /**

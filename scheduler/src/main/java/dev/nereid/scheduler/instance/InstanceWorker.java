@@ -109,6 +109,8 @@ public final class InstanceWorker implements Runnable {
         if (placed) {
             handle.pin();
         }
+        instances.forEach(instance ->
+                instance.availability().onChange(() -> source.availabilityChanged(handle, instances::areUnavailable)));
     }
 
     /**
@@ -163,10 +165,7 @@ public final class InstanceWorker implements Runnable {
     public boolean prepare(Warmup samples) {
         return samples.run(() -> {
             instances.place();
-            for (int i = 0; i < instances.size(); i++) {
-                ManagedInstance instance = instances.next();
-                samples.warm(instance.name(), batch -> executions.warm(instance, batch));
-            }
+            instances.forEach(instance -> samples.warm(instance.name(), batch -> executions.warm(instance, batch)));
         });
     }
 
@@ -369,7 +368,8 @@ public final class InstanceWorker implements Runnable {
         RateLimitPermits permits = instances.permits();
         boolean more = false;
         try {
-            if (source.poll(handle)) {
+            // The others of a device may take batches while the one with the permit does not.
+            if (instances.isNextAvailable() && source.poll(handle)) {
                 executions.execute(false);
                 more = !retired && permitAcquirer.isWorthAnother(handle);
             }

@@ -21,6 +21,7 @@ public final class ManagedInstance {
     private final Device device;
     private final ThreadPlacement placement;
     private final RateProfile rate;
+    private final InstanceAvailability availability;
     private RateLimitPermits permits =
             new RateLimitPermits(ExecutionLimiter.OFF.register(Device.CPU, RateProfile.NONE));
 
@@ -30,6 +31,7 @@ public final class ManagedInstance {
         this.device = slot.device();
         this.placement = slot.placement();
         this.rate = slot.rate();
+        this.availability = slot.availability();
     }
 
     /** Returns the name of the instance. */
@@ -50,6 +52,11 @@ public final class ManagedInstance {
     /** Returns the rate limiter permits of the instance. */
     RateLimitPermits permits() {
         return permits;
+    }
+
+    /** Returns whether the instance takes batches. */
+    InstanceAvailability availability() {
+        return availability;
     }
 
     /** Returns the device of the instance. */
@@ -113,6 +120,7 @@ public final class ManagedInstance {
     /** Closes the instance and its registration with the rate limiter. Errors of the backend are logged. */
     public void close() {
         permits.close();
+        availability.end();
         try {
             instance.close();
         } catch (Throwable e) {

@@ -31,22 +31,28 @@ final class RateLimitPermitAcquirer {
      * @return {@code false} if the instance has no more work, ever
      */
     boolean await(InstanceHandle handle) {
-        RateLimitPermits permits = instances.permits();
-        if (!permits.isRequested() && !source.awaitWork(handle)) {
+        if (!instances.permits().isRequested() && !source.awaitWork(handle)) {
             return false;
         }
-        permits.request();
-        return permits.await();
+        return request().await();
     }
 
     /** Requests a permit if there is a batch, and returns whether it is granted. A granted permit is used. */
     boolean tryBegin(InstanceHandle handle) {
-        RateLimitPermits permits = instances.permits();
-        if (!permits.isRequested() && !source.hasWork(handle)) {
+        if (!instances.permits().isRequested() && !source.hasWork(handle)) {
             return false;
         }
+        return request().tryBegin();
+    }
+
+    /** Requests a permit for the next instance that takes batches, unless one is requested. */
+    private RateLimitPermits request() {
+        if (!instances.permits().isRequested()) {
+            instances.skipUnavailable();
+        }
+        RateLimitPermits permits = instances.permits();
         permits.request();
-        return permits.tryBegin();
+        return permits;
     }
 
     /** Records the batch that uses the permit. */
@@ -69,7 +75,7 @@ final class RateLimitPermitAcquirer {
         ExecutionBatch batch = used;
         used = null;
         if (more) {
-            instances.permits().request();
+            request();
         }
         if (batch == null) {
             permits.releaseUnused();

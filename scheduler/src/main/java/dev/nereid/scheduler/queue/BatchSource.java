@@ -1,8 +1,11 @@
 package dev.nereid.scheduler.queue;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -254,6 +257,31 @@ public final class BatchSource implements WorkSource {
     }
 
     @Override
+    public void availabilityChanged(InstanceHandle handle, BooleanSupplier unavailable) {
+        List<ScheduledRequest> stranded;
+        lock.lock();
+        try {
+            idleInstances.setUnavailable(handle, unavailable.getAsBoolean(), nanoTime.getAsLong());
+            stranded = idleInstances.removeStranded();
+        } finally {
+            lock.unlock();
+        }
+        refuse(stranded);
+    }
+
+    /** Completes requests that no instance takes any more. */
+    static void refuse(List<ScheduledRequest> stranded) {
+        for (int i = 0; i < stranded.size(); i++) {
+            ScheduledRequest request = stranded.get(i);
+            try {
+                request.reject(SchedulerErrors.stranded(request.checked()), FailureReason.REJECTED);
+            } catch (RuntimeException | Error e) { // such as no memory for the error: the others are not affected
+                request.failSafely(e);
+            }
+        }
+    }
+
+    @Override
     public boolean retire(InstanceHandle handle) {
         lock.lock();
         try {
@@ -282,6 +310,7 @@ public final class BatchSource implements WorkSource {
 
     @Override
     public List<ScheduledRequest> deregister(InstanceHandle handle) {
+        List<ScheduledRequest> stranded;
         lock.lock();
         try {
             idleInstances.remove(handle);
@@ -289,9 +318,11 @@ public final class BatchSource implements WorkSource {
                 return requests.drain();
             }
             idleInstances.wakeOne(nanoTime.getAsLong()); // this instance may have been woken for a waiting request
-            return List.of();
+            stranded = idleInstances.removeStranded();
         } finally {
             lock.unlock();
         }
+        refuse(stranded);
+        return List.of();
     }
 }

@@ -219,12 +219,13 @@ final class BatchTaker {
                 boolean last = formings++ == MAX_FORMINGS;
                 count = batcher.plan(view, now, stopped || last);
                 count = last ? Math.max(1, count) : count;
+                count = handle.unavailable ? 0 : count; // since then: another instance forms it again
                 takeFirst(handle, count);
             } finally {
                 unlocked(batcher::end);
                 again = batcher.ended() || count > 0;
             }
-            again &= handle.taken.isEmpty() && handle.expired.isEmpty();
+            again &= handle.taken.isEmpty() && handle.expired.isEmpty() && !handle.unavailable;
         }
     }
 

@@ -2,7 +2,9 @@ package dev.nereid.scheduler.queue;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.scheduler.request.ScheduledRequest;
 import java.util.ArrayList;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,6 +27,10 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Deferred executions.</b> An instance with as many of them as it may have is neither idle nor leader: it is
  * blocked, and becomes idle with the end of one. It is busy in the sense above: the thread that makes it idle checks
  * whether waiting requests need it.
+ *
+ * <p><b>Unavailable instances.</b> An instance that its backend keeps from work is blocked likewise, until the backend
+ * lets it go on. If it was woken, or the leader, it wakes another one in its place before it sleeps. Once the model is to
+ * be unloaded, requests that wait while no instance takes any are refused.
  *
  * <p><b>Late start.</b> An instance may have no thread yet. It is idle, behind all that have one; to wake it is to start
  * its thread, after the release of the lock. Until that thread takes the lock, or the start has failed, the instance is
@@ -50,7 +56,7 @@ final class IdleInstances {
     /** The instance that became idle last; head of a linked list. */
     private @Nullable InstanceHandle idle;
 
-    /** The waiting instances that may take no batch before the end of a deferred execution. */
+    /** The waiting instances that may take no batch: see {@link InstanceHandle#isFull}. */
     private final ArrayList<InstanceHandle> blocked = new ArrayList<>(0);
 
     /** The number of instances that were woken and did not take the lock yet. */
@@ -58,6 +64,12 @@ final class IdleInstances {
 
     /** The number of registered instances. */
     private int number;
+
+    /** The number of registered instances that are unavailable. */
+    private int unavailable;
+
+    /** Whether requests are refused that wait while no instance takes any. */
+    private boolean leaving;
 
     /**
      * Creates an empty set.
@@ -79,6 +91,8 @@ final class IdleInstances {
     /** Deregisters an instance, which is in use by the calling thread alone. */
     void remove(InstanceHandle handle) {
         number--;
+        unavailable -= handle.unavailable ? 1 : 0;
+        handle.deregistered = true;
         if (handle.starting) { // its thread failed before it took a batch
             handle.starting = false;
             woken--;
@@ -316,7 +330,44 @@ final class IdleInstances {
         idle = handle;
     }
 
-    /** Makes an instance idle that was blocked; called when one of its deferred executions ended. */
+    /** Keeps batches from an instance, or lets it take them again. */
+    void setUnavailable(InstanceHandle handle, boolean value, long now) {
+        if (handle.unavailable == value || handle.deregistered) {
+            return;
+        }
+        handle.unavailable = value;
+        unavailable += value ? 1 : -1;
+        if (!value) {
+            unblock(handle, now);
+        } else if (handle == leader) {
+            wake(handle); // it blocks itself, and wakes another one
+        } else if (isIdle(handle)) {
+            unlink(handle);
+            handle.waiting = true;
+            addIdle(handle);
+        }
+    }
+
+    /** Refuses requests from now on that wait while no instance takes any: {@link #removeStranded} removes them. */
+    void leave() {
+        leaving = true;
+    }
+
+    /** Returns whether requests would wait in vain: no instance takes any, and the model is to be unloaded. */
+    boolean isStranded() {
+        return leaving && number > 0 && unavailable == number;
+    }
+
+    /** Removes the requests that would wait in vain. */
+    List<ScheduledRequest> removeStranded() {
+        List<ScheduledRequest> removed = isStranded() ? taker.requests().drain() : List.of();
+        if (!removed.isEmpty() && !taker.mayHaveWork()) {
+            wakeAll();
+        }
+        return removed;
+    }
+
+    /** Makes an instance idle that was blocked and is not any more. */
     void unblock(InstanceHandle handle, long now) {
         if (handle.blocked && !handle.isFull()) {
             handle.blocked = false;
@@ -453,6 +504,9 @@ final class IdleInstances {
         beginToWait(handle);
         handle.idleNanos = now;
         addIdle(handle);
+        if (handle.unavailable) {
+            wakeOne(now); // it may have been woken for a batch, or the leader
+        }
         boolean interrupted = false;
         while (handle.waiting) {
             interrupted |= lock.sleep(handle);

@@ -63,7 +63,13 @@ public final class InstanceHandle implements OfferResult {
     /** The number of deferred executions that have not ended; guarded by the lock of the queue. */
     int deferred;
 
-    /** Whether the instance waits for the end of a deferred execution, not for work; guarded likewise. */
+    /** Whether its backend keeps batches from it; guarded likewise. */
+    boolean unavailable;
+
+    /** Whether the instance is not registered any more; guarded likewise. */
+    boolean deregistered;
+
+    /** Whether the instance waits until it may take a batch, not for work; guarded likewise. */
     boolean blocked;
 
     /** The number of requests that it took and that may come back; guarded likewise. */
@@ -142,9 +148,9 @@ public final class InstanceHandle implements OfferResult {
         return starter;
     }
 
-    /** Returns whether the instance has as many deferred executions as it may have. */
+    /** Returns whether the instance is unavailable, or has as many deferred executions as it may have. */
     boolean isFull() {
-        return deferred >= maxDeferred;
+        return unavailable || deferred >= maxDeferred;
     }
 
     /** Restricts the instance to its own thread. Called before the instance first waits. */

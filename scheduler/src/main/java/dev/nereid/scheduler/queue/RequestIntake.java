@@ -96,7 +96,13 @@ public interface RequestIntake {
     /** Returns the number of waiting requests. */
     int waiting();
 
-    /** Refuses requests from now on; waiting requests may be taken at once. */
+    /**
+     * Refuses requests that wait while no instance is available, from now on: the model is to be unloaded, and its end
+     * would wait for them. Does nothing for requests that wait elsewhere.
+     */
+    default void leave() {}
+
+    /** Refuses requests from now on, as {@link #leave} does, too; waiting requests may be taken at once. */
     void stop();
 
     /** Removes all waiting requests, to be completed by the caller. */

@@ -249,7 +249,7 @@ public final class RequestQueue implements RequestIntake {
     /** Adds a request; accepts one that was cancelled meanwhile, and its memory released, without adding it. */
     @GuardedBy("lock")
     private OfferResult.Outcome add(QueueEntry entry) {
-        if (taker.isStopped()) {
+        if (taker.isStopped() || idleInstances.isStranded()) {
             return OfferResult.Outcome.STOPPED;
         }
         if (idleInstances.hasNoInstances()) {
@@ -325,6 +325,19 @@ public final class RequestQueue implements RequestIntake {
     }
 
     @Override
+    public void leave() {
+        List<ScheduledRequest> stranded;
+        lock.lock();
+        try {
+            idleInstances.leave();
+            stranded = idleInstances.removeStranded();
+        } finally {
+            lock.unlock();
+        }
+        BatchSource.refuse(stranded);
+    }
+
+    @Override
     public void stop() {
         lock.lock();
         try {
@@ -334,6 +347,7 @@ public final class RequestQueue implements RequestIntake {
         } finally {
             lock.unlock();
         }
+        leave();
     }
 
     @Override

@@ -82,6 +82,9 @@ final class ReturnedRequests {
         for (int i = 0; i < again.size(); i++) {
             checkQueued(again.get(i), left);
         }
+        if (!again.isEmpty()) {
+            refuseStranded();
+        }
     }
 
     private static void checkQueued(ScheduledRequest request, boolean queued) {
@@ -94,6 +97,17 @@ final class ReturnedRequests {
         } catch (RuntimeException | Error e) { // such as no memory for the error: the others are not affected
             request.failSafely(e);
         }
+    }
+
+    private void refuseStranded() {
+        List<ScheduledRequest> stranded;
+        lock.lock();
+        try {
+            stranded = idleInstances.removeStranded();
+        } finally {
+            lock.unlock();
+        }
+        BatchSource.refuse(stranded);
     }
 
     /** Adds requests, and returns whether an instance is left for them. */

@@ -2,6 +2,7 @@ package dev.nereid.scheduler.queue;
 
 import dev.nereid.scheduler.request.ScheduledRequest;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 
 /**
@@ -104,6 +105,14 @@ public interface WorkSource {
 
     /** Ends the count of a {@linkplain #deferred deferred} execution. Called by any thread. */
     void deferredEnded(InstanceHandle handle);
+
+    /**
+     * Keeps batches from an instance, or lets it take them again. Called by any thread, after each change. A batch that was
+     * taken before is executed.
+     *
+     * @param unavailable returns whether the instance takes no batch, at the time of the call; must not take any lock
+     */
+    default void availabilityChanged(InstanceHandle handle, BooleanSupplier unavailable) {}
 
     /**
      * Stops an instance from taking new work; its thread has to {@link #deregister} when {@link #take} returns

@@ -97,6 +97,14 @@ public final class SchedulerErrors {
                         + " is left: the last one failed beyond repair; load the model again");
     }
 
+    /** No instance takes the request, and the model is about to be unloaded. */
+    public static InferenceException stranded(CheckedRequest request) {
+        return unavailable(
+                request,
+                "model '" + request.model() + "' version " + request.version()
+                        + " is being unloaded while none of its instances is available");
+    }
+
     /** No thread could be started for the instance that was to execute the request. */
     public static InferenceException noThread(CheckedRequest request, Throwable cause) {
         return new InferenceException(

@@ -7,6 +7,7 @@ import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -49,6 +50,9 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
 
     private boolean retired;
 
+    /** Whether the backend keeps batches from the instance. */
+    private boolean unavailable;
+
     /** The sequences that ended, and of which the instance was not told. */
     private final List<EndedSequence> ended = new ArrayList<>(0);
 
@@ -86,7 +90,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     @Override
     public int lowestFree() {
         int slot = slots.lowestFree();
-        return open && !retired && slot < slots.capacity() ? slot : Integer.MAX_VALUE;
+        return open && !retired && !unavailable && slot < slots.capacity() ? slot : Integer.MAX_VALUE;
     }
 
     @Override
@@ -171,10 +175,15 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
         }
     }
 
+    @Override
+    public boolean isUnavailable() {
+        return unavailable;
+    }
+
     /** Returns whether the instance may have another execution. */
     private boolean mayTake() {
         InstanceHandle registered = handle;
-        return registered != null && deferred < (uses.oneByOne() ? 1 : registered.maxDeferred());
+        return registered != null && !unavailable && deferred < (uses.oneByOne() ? 1 : registered.maxDeferred());
     }
 
     @Override
@@ -433,6 +442,23 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
         try {
             deferred--;
             wakeForWork(nanoTime.getAsLong());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void availabilityChanged(InstanceHandle one, BooleanSupplier isUnavailable) {
+        lock.lock();
+        try {
+            boolean before = unavailable;
+            unavailable = isUnavailable.getAsBoolean();
+            if (handle != null && unavailable != before) {
+                long now = nanoTime.getAsLong();
+                owner.placement().placeBacklog(now); // nothing is free on it if it takes no batches
+                owner.removal().refuseStranded();
+                wakeForWork(now);
+            }
         } finally {
             lock.unlock();
         }

@@ -45,6 +45,9 @@ interface SequenceInstance {
     /** Notifies the instance of a sequence that ended without its last request, before it takes another batch. */
     void sequenceEnded(EndedSequence sequence);
 
+    /** Returns whether the instance takes no batches for a while. */
+    boolean isUnavailable();
+
     /** Removes the waiting requests of the sequences, which end. */
     void removeWaiting(List<ScheduledRequest> to);
 }

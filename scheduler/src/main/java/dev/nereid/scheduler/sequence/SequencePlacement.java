@@ -45,6 +45,16 @@ final class SequencePlacement {
         return !instances.isEmpty();
     }
 
+    /** Returns whether no instance takes batches at present. */
+    boolean areAllUnavailable() {
+        for (int i = 0; i < instances.size(); i++) {
+            if (!instances.get(i).isUnavailable()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     List<SequenceInstance> instances() {
         return instances;
     }

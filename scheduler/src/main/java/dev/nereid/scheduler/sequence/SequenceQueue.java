@@ -373,6 +373,16 @@ public final class SequenceQueue implements RequestIntake {
     }
 
     @Override
+    public void leave() {
+        lock.lock();
+        try {
+            table.leave();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
     public void stop() {
         lock.lock();
         try {

@@ -2,6 +2,7 @@ package dev.nereid.scheduler.sequence;
 
 import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -61,6 +62,26 @@ final class SequenceRemoval {
         }
     }
 
+    /**
+     * Refuses the requests that would wait in vain: the model is to be unloaded, and the instance of their sequence, or
+     * for the backlog every instance, takes no batches.
+     */
+    void refuseStranded() {
+        if (!table.isLeaving()) {
+            return;
+        }
+        List<ScheduledRequest> stranded = new ArrayList<>(0);
+        if (placement.areAllUnavailable()) {
+            drainBacklog(stranded);
+        }
+        for (SequenceInstance instance : placement.instances()) {
+            if (instance.isUnavailable()) {
+                instance.removeWaiting(stranded);
+            }
+        }
+        stranded.forEach(request -> table.rejectLater(request, SchedulerErrors.stranded(request.checked())));
+    }
+
     /** Removes an instance; returns the waiting requests that no instance is left for. */
     List<ScheduledRequest> deregister(SequenceInstance instance) {
         placement.deregister(instance);
@@ -68,6 +89,7 @@ final class SequenceRemoval {
         if (!placement.hasInstances()) {
             drainBacklog(left);
         }
+        refuseStranded();
         return left;
     }
 

@@ -59,6 +59,9 @@ final class SequenceTable {
 
     private boolean stopped;
 
+    /** Whether requests are refused that wait for an instance that takes no batches. */
+    private boolean leaving;
+
     /**
      * Creates a table without sequences and instances.
      *
@@ -162,6 +165,7 @@ final class SequenceTable {
                 limit(sequence, entry, now);
             }
         }
+        removal.refuseStranded();
     }
 
     private void addDeadline(SequenceEntry entry) {
@@ -196,6 +200,7 @@ final class SequenceTable {
         if (!paused) { // else until its client reads, or front ends end a connection that does not
             resume(sequence, instance);
         }
+        removal.refuseStranded();
     }
 
     /** Lets a request that waits again be executed: its client reads. */
@@ -324,12 +329,17 @@ final class SequenceTable {
 
     /** Completes a request that was removed, when the lock is released. */
     void rejectLater(SequenceEntry entry, InferenceException error) {
+        rejectLater(entry.request(), error);
+    }
+
+    /** Completes a request that was removed, when the lock is released. */
+    void rejectLater(ScheduledRequest request, InferenceException error) {
         FailureReason reason = error.code() == ErrorCode.CANCELLED ? FailureReason.CANCELED : FailureReason.REJECTED;
         lock.later(() -> {
             try {
-                entry.request().reject(error, reason);
+                request.reject(error, reason);
             } catch (RuntimeException | Error e) { // such as no memory: the others are not affected
-                entry.request().failSafely(e);
+                request.failSafely(e);
             }
         });
     }
@@ -452,6 +462,16 @@ final class SequenceTable {
         return placement.use(unfinished, stopped, states, ended);
     }
 
+    /** Refuses requests from now on that wait for an instance that takes no batches. */
+    void leave() {
+        leaving = true;
+        removal.refuseStranded();
+    }
+
+    boolean isLeaving() {
+        return leaving;
+    }
+
     /** Ends idle sequences now, and others when they are idle. */
     void stop() {
         stopped = true;
@@ -461,6 +481,7 @@ final class SequenceTable {
             endAfterWaiting(one, SequenceEndReason.UNLOADED);
         }
         placement.instances().forEach(SequenceInstance::wakeThread);
+        leave();
     }
 
     /** Removes all waiting requests. Their sequences end. */

@@ -31,7 +31,7 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * A random schedule of up to 50 sequences on three instances, with cancellations, timeouts, idle gaps, failures, executions
- * that end later, instances that are lost or retire, and a stop. Each answer is compared with a sequential sum. Confined.
+ * that end later, instances that are lost, retire or take no work for a while, and a stop. Each answer is compared with a sequential sum. Confined.
  *
  * <p>A start is the start of a run; what follows under the same id belongs to it. The id of a request says which.
  */
@@ -70,6 +70,7 @@ final class SequenceSchedules {
     private final Set<Integer> retired = new HashSet<>(); // those that are gone among them
     private final List<Deferred> deferred = new ArrayList<>();
     private final Map<String, Run> owners = new HashMap<>();
+    private final Set<Integer> unavailable = new HashSet<>();
     private boolean stopped;
 
     SequenceSchedules(long seed, boolean direct) {
@@ -89,6 +90,7 @@ final class SequenceSchedules {
     }
 
     private void execute(int instance, Batch batch) {
+        check(!unavailable.contains(instance), "executed by an unavailable instance");
         checkRows(instance, batch);
         if (random.nextInt(3) == 0) {
             deferred.add(new Deferred(instance, batch, batch.defer()));
@@ -210,6 +212,9 @@ final class SequenceSchedules {
             for (Run run : List.copyOf(current.values())) {
                 send(run, true);
             }
+            for (int i = 0; i < INSTANCES; i++) {
+                setAvailable(i);
+            }
             for (int i = 0; i < 200 && (scheduler.queue.waiting() > 0 || i < 2); i++) {
                 scheduler.steps();
                 finishAll();
@@ -245,6 +250,13 @@ final class SequenceSchedules {
             }
         } else if (kind < 89) {
             cancel();
+        } else if (kind < 91) {
+            int instance = random.nextInt(INSTANCES);
+            if (!unavailable.add(instance)) {
+                setAvailable(instance);
+            } else {
+                scheduler.instances.get(instance).availability.unavailable("for a test");
+            }
         } else if (kind < 96) {
             scheduler.advance(TimeUnit.MICROSECONDS.toNanos(random.nextInt(200)));
         } else if (kind < 98) {
@@ -252,6 +264,11 @@ final class SequenceSchedules {
         } else {
             rare();
         }
+    }
+
+    private void setAvailable(int instance) {
+        unavailable.remove(instance);
+        scheduler.instances.get(instance).availability.available();
     }
 
     /** Does what happens a few times in a schedule at most. */

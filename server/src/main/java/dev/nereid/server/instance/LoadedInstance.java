@@ -1,5 +1,6 @@
 package dev.nereid.server.instance;
 
+import dev.nereid.scheduler.instance.InstanceAvailability;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.spi.ModelInstance;
@@ -22,6 +23,11 @@ public record LoadedInstance(InstancePlan plan, ModelInstance instance) {
      */
     public InstanceSlot slot(HostPolicies policies) {
         return new InstanceSlot(
-                plan.name(), plan.device(), instance, plan.rateProfile(), policies.placement(plan.hostPolicy()));
+                plan.name(),
+                plan.device(),
+                instance,
+                plan.rateProfile(),
+                policies.placement(plan.hostPolicy()),
+                instance instanceof OwnedInstance owned ? owned.availability() : new InstanceAvailability());
     }
 }

@@ -2,6 +2,7 @@ package dev.nereid.server.instance;
 
 import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.instance.InstanceAvailability;
 import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
@@ -28,6 +29,7 @@ public final class OwnedInstance implements ModelInstance {
 
     private final ModelInstance instance;
     private final InstanceMemory memory;
+    private final InstanceAvailability availability;
 
     /** The memory of its GPU; empty for an instance elsewhere. */
     private final Optional<DeviceMemory> device;
@@ -42,11 +44,13 @@ public final class OwnedInstance implements ModelInstance {
             ModelInstance instance,
             CompletableFuture<Void> start,
             InstanceMemory memory,
+            InstanceAvailability availability,
             Optional<DeviceMemory> device) {
         this.name = name;
         this.instance = instance;
         this.start = start;
         this.memory = memory;
+        this.availability = availability;
         this.device = device;
     }
 
@@ -74,9 +78,10 @@ public final class OwnedInstance implements ModelInstance {
      */
     public static ModelInstance create(Model model, InstancePlan plan, TensorMemory memory, InstanceOptions options) {
         InstanceMemory scratch = new InstanceMemory(plan.name(), memory, options.leftMemory());
+        InstanceAvailability availability = new InstanceAvailability();
         ModelInstance created;
         try {
-            created = model.newInstance(new Context(plan, scratch));
+            created = model.newInstance(new Context(plan, scratch, availability));
         } catch (RuntimeException | Error e) {
             scratch.close();
             throw e;
@@ -96,7 +101,7 @@ public final class OwnedInstance implements ModelInstance {
             }
             throw e;
         }
-        OwnedInstance owned = new OwnedInstance(plan.name(), created, start, scratch, gpu);
+        OwnedInstance owned = new OwnedInstance(plan.name(), created, start, scratch, availability, gpu);
         try {
             if (gpu.isPresent()) {
                 options.gpuLimits().check(plan, gpu.get());
@@ -106,6 +111,11 @@ public final class OwnedInstance implements ModelInstance {
             owned.close();
             throw e;
         }
+    }
+
+    /** Returns whether the instance takes batches, as its backend says. */
+    InstanceAvailability availability() {
+        return availability;
     }
 
     @Override
@@ -160,12 +170,14 @@ public final class OwnedInstance implements ModelInstance {
     }
 
     /**
-     * What an instance knows about itself, and its memory. Immutable.
+     * What an instance knows about itself, its memory, and whether it takes batches. Safe for use by any thread.
      *
      * @param plan what was planned of it
      * @param scratch its memory
+     * @param availability whether it takes batches
      */
-    private record Context(InstancePlan plan, InstanceMemory scratch) implements DeviceInstanceContext {
+    private record Context(InstancePlan plan, InstanceMemory scratch, InstanceAvailability availability)
+            implements DeviceInstanceContext {
         @Override
         public String name() {
             return plan.name();
@@ -184,6 +196,16 @@ public final class OwnedInstance implements ModelInstance {
         @Override
         public String hostPolicy() {
             return plan.hostPolicy();
+        }
+
+        @Override
+        public void unavailable(String reason) {
+            availability.unavailable(reason);
+        }
+
+        @Override
+        public void available() {
+            availability.available();
         }
 
         @Override

@@ -179,6 +179,7 @@ public final class Generation implements Resolution {
      * @param whenEnded is notified of the end before those who wait for it, with the error if the close failed
      */
     void drain(Executor executor, Consumer<@Nullable Throwable> whenEnded) {
+        model.expectUnload(); // requests that wait in vain may have leases, such as those of ensembles
         leases.close(() -> executor.execute(() -> close(whenEnded)));
     }
 

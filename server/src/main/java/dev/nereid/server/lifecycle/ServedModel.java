@@ -492,6 +492,11 @@ public final class ServedModel implements AutoCloseable {
         }
     }
 
+    /** Refuses requests that wait while no instance is available: the version is to be unloaded. Never blocks. */
+    void expectUnload() {
+        scheduler.expectUnload();
+    }
+
     /** Refuses requests from now on, and executes those that were accepted. Never blocks. */
     public void drain() {
         scheduler.drain();

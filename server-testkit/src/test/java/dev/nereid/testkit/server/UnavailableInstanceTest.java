@@ -1,0 +1,119 @@
+package dev.nereid.testkit.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InstanceContext;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.LinkedBlockingQueue;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Instances that take no work for a while, behind a whole server. */
+@Timeout(60)
+final class UnavailableInstanceTest {
+    private static final String CONFIG = """
+            max_batch_size: 8
+            input { name: "INPUT" data_type: TYPE_FP32 dims: [ -1 ] }
+            output { name: "OUTPUT" data_type: TYPE_FP32 dims: [ -1 ] }
+            instance_group { kind: KIND_CPU count: 2 }
+            """;
+
+    private static final String TWICE = """
+            platform: "ensemble"
+            max_batch_size: 8
+            input { name: "IN" data_type: TYPE_FP32 dims: [ -1 ] }
+            output { name: "OUT" data_type: TYPE_FP32 dims: [ -1 ] }
+            ensemble_scheduling {
+              step { model_name: "first" model_version: -1
+                input_map { key: "INPUT" value: "IN" } output_map { key: "OUTPUT" value: "between" } }
+              step { model_name: "second" model_version: -1
+                input_map { key: "INPUT" value: "between" } output_map { key: "OUTPUT" value: "OUT" } }
+            }
+            """;
+
+    private final List<InstanceContext> contexts = new CopyOnWriteArrayList<>();
+    private final BlockingQueue<String> executed = new LinkedBlockingQueue<>();
+
+    /** Every instance is unavailable at first. */
+    private final TestBackend starting = new TestBackend("starting", context -> {
+        context.unavailable("process is started");
+        contexts.add(context);
+        return batch -> {
+            executed.add(context.name());
+            batch.put("OUTPUT", batch.gather("INPUT"));
+        };
+    });
+
+    private InstanceContext context(String name) {
+        return contexts.stream()
+                .filter(one -> one.name().equals(name))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private LocalServer start() {
+        return LocalServer.with(starting)
+                .model("first", CONFIG)
+                .model("second", CONFIG)
+                .model("twice", TWICE)
+                .options(options -> options.withLifecycle(lifecycle ->
+                        lifecycle.withControl(control -> control.withExplicit("first", "second", "twice"))))
+                .start();
+    }
+
+    @Test
+    void requestsWaitUntilAnInstanceIsAvailable() throws InterruptedException {
+        try (LocalServer server = start()) {
+            PendingRequest request = server.send("first", LocalRequest.of("INPUT", 1));
+            assertThat(executed.poll()).isNull();
+
+            context("first_0_1").available();
+
+            assertThat(request.response().floats("OUTPUT")).containsExactly(1);
+            assertThat(executed.take()).isEqualTo("first_0_1");
+        }
+    }
+
+    @Test
+    void stepsOfEnsemblesWaitUntilAnInstanceIsAvailable() throws InterruptedException {
+        try (LocalServer server = start()) {
+            context("first_0_0").available();
+            PendingRequest request = server.send("twice", LocalRequest.of("IN", 1));
+            assertThat(executed.take()).isEqualTo("first_0_0");
+
+            context("second_0_1").available();
+
+            assertThat(request.response().floats("OUT")).containsExactly(1);
+            assertThat(executed.take()).isEqualTo("second_0_1");
+        }
+    }
+
+    /** A request to an ensemble keeps the models of all steps loaded while it waits. */
+    @Test
+    void anUnloadWaitsNeitherForRequestsNorForSteps() throws InterruptedException {
+        try (LocalServer server = start()) {
+            context("first_0_0").available();
+            PendingRequest step = server.send("twice", LocalRequest.of("IN", 1));
+            assertThat(executed.take()).isEqualTo("first_0_0");
+            PendingRequest waiting = server.send("second", LocalRequest.of("INPUT", 1));
+
+            CompletionStage<Void> unload = server.server().control().unload("second", false);
+
+            assertThat(unload.toCompletableFuture()).succeedsWithin(Duration.ofSeconds(30));
+            for (PendingRequest one : List.of(step, waiting)) {
+                assertThatExceptionOfType(InferenceException.class)
+                        .isThrownBy(one::response)
+                        .withMessageContaining("model 'second' version 1 is being unloaded while none of its instances")
+                        .matches(e -> e.code() == ErrorCode.UNAVAILABLE);
+            }
+        }
+        contexts.forEach(InstanceContext::available); // of callbacks that come too late
+    }
+}
