@@ -8,8 +8,11 @@ import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.OverdueControl;
 import dev.nereid.api.statistics.OverdueExecutions;
 import dev.nereid.api.statistics.SequenceStatistics;
+import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 
 /**
  * Provides metadata, configuration, state and statistics of a server's models. Safe for use by any thread; nothing
@@ -45,12 +48,53 @@ public interface ModelCatalog {
     String configJson(ModelRef model);
 
     /**
-     * Says whether a loaded version can serve, as its backend reports.
+     * Whether a version can serve, and why it cannot. Immutable.
+     *
+     * @param isReady whether it can serve
+     * @param code the kind of the reason
+     * @param reason what its instances report; empty if it can serve, or if they report nothing
+     */
+    record Readiness(boolean isReady, ErrorCode code, String reason) {
+        /** It can serve. */
+        public static final Readiness READY = new Readiness(true, ErrorCode.UNKNOWN, "");
+
+        /** It cannot serve, for a reason that no instance reports. */
+        public static final Readiness NOT_READY = notReady(ErrorCode.UNAVAILABLE, "");
+
+        /**
+         * Creates the readiness of a version that cannot serve.
+         *
+         * @param code the kind of the reason
+         * @param reason the reason
+         * @return the readiness
+         */
+        public static Readiness notReady(ErrorCode code, String reason) {
+            return new Readiness(false, code, reason);
+        }
+    }
+
+    /**
+     * Returns whether a loaded version can serve, as far as that is known: the check of an instance that takes longer
+     * counts with its last result.
      *
      * @param model the model
-     * @return whether every instance reports that it is ready
+     * @return whether at least one instance is ready
      */
     boolean isReady(ModelRef model);
+
+    /**
+     * Checks whether a loaded version can serve. Never blocks.
+     *
+     * @param model the model
+     * @return completes within seconds, on any thread; fails with {@link InferenceException} if the version is not loaded
+     */
+    default CompletionStage<Readiness> checkReady(ModelRef model) {
+        try {
+            return CompletableFuture.completedStage(isReady(model) ? Readiness.READY : Readiness.NOT_READY);
+        } catch (InferenceException e) {
+            return CompletableFuture.failedStage(e);
+        }
+    }
 
     /**
      * Lists every version of every model, loaded or not, and models without versions.

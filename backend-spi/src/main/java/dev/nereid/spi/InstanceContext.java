@@ -33,8 +33,9 @@ public interface InstanceContext {
     }
 
     /**
-     * Keeps work from the instance until it is {@linkplain #available available} again, such as while its process is
-     * started. Any thread may call this at any time, also before {@link Model#newInstance} returns; it never blocks.
+     * Keeps work from the instance until it is {@linkplain #available available} again. A backend that runs models in
+     * other processes calls this while it starts one. Any thread may call it at any time, also before
+     * {@link Model#newInstance} returns; it never blocks.
      *
      * <p>Batches go to the other instances of the model. If none is available, requests wait; limits, timeouts and
      * cancellations apply to them as before, and those that wait when the model is unloaded fail with

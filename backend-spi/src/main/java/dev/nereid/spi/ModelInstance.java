@@ -6,7 +6,7 @@ import java.util.concurrent.CompletionStage;
 /**
  * One execution context of a loaded model, bound to one device. <em>Implemented by backends.</em>
  *
- * <p>Confined: never called by two threads at once, except {@link #isReady}. It is created on a control thread; with
+ * <p>Confined: never called by two threads at once, except {@link #checkReady}. It is created on a control thread; with
  * {@link BackendTraits.Execution#LONG} and {@code DEVICE_BLOCKING} all executions, and at last {@link #close}, run on
  * the instance's own thread. That thread starts with the first execution at the latest, and may end when there was no work
  * for a minute: the next execution runs on another one then. A backend that binds something to the thread, such as a
@@ -66,14 +66,20 @@ public interface ModelInstance extends AutoCloseable {
     default void sequenceEnded(Sequence.Id id, SequenceEnd reason) {}
 
     /**
-     * Says whether the instance can serve. Called for each readiness check of the model, on an event loop whose
-     * connections all wait for it, also while {@link #execute} runs: so it only reads a field. An instance that has to
-     * determine its state does so during its executions, or on a thread of its own.
+     * Checks whether the instance can serve. Called for readiness checks of the model, on any thread, also while
+     * {@link #execute} runs or the instance is closed. It returns at once, since all connections of an event loop may wait
+     * for it: a check that takes longer completes the stage later. A model is ready while one of its instances is; the
+     * check has no effect on requests.
      *
-     * @return {@code true} unless overridden
+     * <p>One check of an instance is in progress at a time, and its result is that of all clients that ask meanwhile.
+     * After ten seconds the instance counts as not ready, until the check ends and another one is begun. An
+     * {@linkplain InstanceContext#unavailable unavailable} instance is not checked.
+     *
+     * @return a stage that completes normally if the instance can serve. A {@link BackendException} says why it cannot:
+     *     clients receive code and text. Any other failure counts as {@link ErrorCode#INTERNAL} and is logged
      */
-    default boolean isReady() {
-        return true;
+    default CompletionStage<Void> checkReady() {
+        return CompletableFuture.completedStage(null);
     }
 
     /**

@@ -13,8 +13,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
 
 /** The models of a {@link FakeInferenceServer}. Safe for use by any thread. */
 final class FakeCatalog implements ModelCatalog {
@@ -24,12 +26,18 @@ final class FakeCatalog implements ModelCatalog {
 
     private volatile Optional<List<ModelStatus>> index = Optional.empty();
 
+    private volatile Optional<Function<ModelRef, CompletionStage<Readiness>>> readiness = Optional.empty();
+
     void setStatistics(List<ModelStatistics> figures) {
         statistics.set(List.copyOf(figures));
     }
 
     void setIndex(List<ModelStatus> states) {
         index = Optional.of(List.copyOf(states));
+    }
+
+    void setReadiness(Function<ModelRef, CompletionStage<Readiness>> checks) {
+        readiness = Optional.of(checks);
     }
 
     void add(FakeModel model) {
@@ -75,6 +83,11 @@ final class FakeCatalog implements ModelCatalog {
     @Override
     public boolean isReady(ModelRef model) {
         return find(model).isReady();
+    }
+
+    @Override
+    public CompletionStage<Readiness> checkReady(ModelRef model) {
+        return readiness.map(checks -> checks.apply(model)).orElseGet(() -> ModelCatalog.super.checkReady(model));
     }
 
     @Override

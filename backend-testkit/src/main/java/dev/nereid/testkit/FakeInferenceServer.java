@@ -7,6 +7,7 @@ import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.Refusals;
 import dev.nereid.api.ResponseObserver;
@@ -14,7 +15,9 @@ import dev.nereid.api.ServerMetadata;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.api.statistics.ModelStatistics;
 import java.util.List;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.function.Function;
 
 /**
  * An {@link InferenceServer} with models defined by the test, for tests of front ends. Safe for use by any thread.
@@ -89,6 +92,15 @@ public final class FakeInferenceServer implements InferenceServer {
      */
     public void setStatistics(List<ModelStatistics> figures) {
         catalog.setStatistics(figures);
+    }
+
+    /**
+     * Sets the readiness checks of models; by default the result is there at once, and that of {@link FakeModel#isReady}.
+     *
+     * @param checks returns the results from now on
+     */
+    public void setReadiness(Function<ModelRef, CompletionStage<ModelCatalog.Readiness>> checks) {
+        catalog.setReadiness(checks);
     }
 
     /**

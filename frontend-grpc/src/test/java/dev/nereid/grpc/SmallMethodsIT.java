@@ -6,8 +6,11 @@ import static io.grpc.Status.Code.NOT_FOUND;
 import static io.grpc.Status.Code.UNIMPLEMENTED;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelCatalog;
 import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.testkit.FakeModel;
 import inference.LogSettingsRequest;
 import inference.ModelConfigRequest;
@@ -28,6 +31,7 @@ import io.grpc.stub.StreamObserver;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -93,6 +97,35 @@ final class SmallMethodsIT {
                         .setVersion(version)
                         .build())
                 .getReady();
+    }
+
+    @Test
+    void checksReadinessWithoutHoldingTheEventLoop() throws Exception {
+        CompletableFuture<ModelCatalog.Readiness> check = new CompletableFuture<>();
+        CountDownLatch begun = new CountDownLatch(2);
+        frontend.server.setReadiness(_ -> {
+            begun.countDown();
+            return check;
+        });
+        CompletableFuture<Boolean> ready =
+                CompletableFuture.supplyAsync(() -> modelReady("m", ""), Thread::startVirtualThread);
+        CompletableFuture<ServingStatus> health =
+                CompletableFuture.supplyAsync(() -> health("m"), Thread::startVirtualThread);
+        begun.await();
+        describesTheServer();
+        assertThat(ready).isNotDone();
+        assertThat(health).isNotDone();
+
+        check.complete(ModelCatalog.Readiness.notReady(ErrorCode.INTERNAL, "process has ended"));
+
+        assertThat(ready.join()).isFalse();
+        assertThat(health.join()).isEqualTo(ServingStatus.NOT_SERVING);
+        frontend.server.setReadiness(_ -> CompletableFuture.completedStage(ModelCatalog.Readiness.READY));
+        assertThat(modelReady("m", "")).isTrue();
+        frontend.server.setReadiness(_ ->
+                CompletableFuture.failedStage(new InferenceException(ErrorCode.UNAVAILABLE, "unloaded meanwhile")));
+        assertThat(modelReady("m", "")).isFalse();
+        assertThat(health("m")).isEqualTo(ServingStatus.NOT_SERVING);
     }
 
     @Test

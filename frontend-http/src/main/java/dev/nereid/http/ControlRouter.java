@@ -67,7 +67,7 @@ final class ControlRouter implements Handler<HttpServerRequest> {
         this.limits = limits;
         router = Router.router(context.owner());
         addServer(new ServerHandler(server));
-        addModels(new ModelHandler(server.models()), new StatisticsHandler(server.models(), context));
+        addModels(new ModelHandler(server.models(), context), new StatisticsHandler(server.models(), context));
         addRepository(new RepositoryHandler(server, limits, context));
         addSharedMemory("/v2/systemsharedmemory", new SharedMemoryHandler(server, limits, context, false));
         addSharedMemory("/v2/cudasharedmemory", new SharedMemoryHandler(server, limits, context, true));

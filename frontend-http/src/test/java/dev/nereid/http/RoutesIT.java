@@ -4,15 +4,22 @@ import static dev.nereid.http.RawHttpConnection.bytes;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelControl;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.testkit.FakeModel;
 import io.vertx.core.Vertx;
 import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -104,6 +111,56 @@ class RoutesIT {
                 .isEqualTo(400);
         assertThat(exchange("GET", "/v2/models/unready/ready").text())
                 .isEqualTo("{\"error\":\"Model version not ready\"}");
+    }
+
+    @Test
+    void returnsWhyAModelIsNotReady() throws IOException {
+        frontend.server.setReadiness(_ -> CompletableFuture.completedStage(
+                ModelCatalog.Readiness.notReady(ErrorCode.INTERNAL, "process 'p' has ended")));
+
+        RawHttpConnection.Response response = exchange("GET", "/v2/models/id/ready");
+
+        assertThat(response.status()).isEqualTo(400);
+        assertThat(response.text())
+                .isEqualTo("{\"error\":\"Model version not ready: INTERNAL: process 'p' has ended\"}");
+    }
+
+    /** There is one event loop: it serves others while an instance finds out whether it is ready. */
+    @Test
+    void returnsModelReadinessWhenItsCheckEnds() throws IOException {
+        for (boolean isKnown : List.of(true, false)) {
+            BlockingQueue<CompletableFuture<ModelCatalog.Readiness>> checks = new LinkedBlockingQueue<>();
+            frontend.server.setReadiness(_ -> {
+                CompletableFuture<ModelCatalog.Readiness> check = new CompletableFuture<>();
+                checks.add(check);
+                return check;
+            });
+            try (RawHttpConnection connection = frontend.connect();
+                    RawHttpConnection leaving = frontend.connect()) {
+                connection.request("GET", "/v2/models/id/ready");
+                leaving.request("GET", "/v2/models/id/ready");
+                assertThat(exchange("GET", "/v2/models/id").status()).isEqualTo(200);
+                leaving.close();
+
+                for (int i = 0; i < 2; i++) {
+                    CompletableFuture<ModelCatalog.Readiness> check = take(checks);
+                    if (isKnown) {
+                        check.complete(ModelCatalog.Readiness.READY);
+                    } else {
+                        check.completeExceptionally(new InferenceException(ErrorCode.NOT_FOUND, "unloaded meanwhile"));
+                    }
+                }
+                assertThat(connection.receive().status()).isEqualTo(isKnown ? 200 : 404);
+            }
+        }
+    }
+
+    private static <T> T take(BlockingQueue<T> queue) {
+        try {
+            return Objects.requireNonNull(queue.poll(30, TimeUnit.SECONDS));
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
     }
 
     @ParameterizedTest

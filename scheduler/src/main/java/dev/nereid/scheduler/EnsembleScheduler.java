@@ -3,6 +3,7 @@ package dev.nereid.scheduler;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.Cancellation;
+import dev.nereid.api.ModelCatalog.Readiness;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.statistics.FailureReason;
@@ -23,6 +24,8 @@ import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.BackendTraits;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 
 /**
  * Schedules requests to one version of an ensemble: each is executed by requests to the models of the steps. Safe for use
@@ -122,6 +125,11 @@ public final class EnsembleScheduler implements Scheduler {
     @Override
     public boolean isReady() {
         return intake.isOpen() && steps.problems().isEmpty();
+    }
+
+    @Override
+    public CompletionStage<Readiness> checkReady() {
+        return intake.isOpen() ? steps.checkReady() : CompletableFuture.completedStage(Readiness.NOT_READY);
     }
 
     @Override

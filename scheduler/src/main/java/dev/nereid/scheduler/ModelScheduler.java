@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelCatalog.Readiness;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.call.Hold;
@@ -24,6 +25,7 @@ import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.InstanceThreads;
 import dev.nereid.scheduler.instance.InstanceWorker;
 import dev.nereid.scheduler.instance.ManagedInstance;
+import dev.nereid.scheduler.instance.ModelReadiness;
 import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.instance.WorkerGroup;
@@ -50,6 +52,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
@@ -99,6 +103,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     private final Optional<BatchingStrategy> strategy;
     private final ExecutionTraits traits;
     private final InstanceThreads threads;
+    private final ModelReadiness readiness;
     private final ExecutionWatch watch;
     private final OutputIntegrity integrity;
     private final Optional<Watchdog> watchdog;
@@ -163,6 +168,8 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 "instance/" + settings.name() + "/" + settings.version() + "/",
                 model.fatalErrors(),
                 start -> environment.clocks().timer().newTimeout(start).scheduleAtLatest(nanoTime.getAsLong()));
+        this.readiness =
+                new ModelReadiness(threads, nanoTime, environment.clocks().timer());
         Supervision supervision = environment.supervision();
         this.watch = new ExecutionWatch(
                 model, threads, plan.backend().callbacks(), supervision.executionLimit(), supervision.loadLimit());
@@ -377,11 +384,17 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
 
     @Override
     public boolean isReady() {
-        return queue.isOpen()
-                && !threads.areAllOverdue()
-                && !threads.areAllOutOfMemory()
-                && integrity.total() == 0
-                && threads.areReady();
+        return mayServe() && readiness.isReady();
+    }
+
+    @Override
+    public CompletionStage<Readiness> checkReady() {
+        return mayServe() ? readiness.check() : CompletableFuture.completedStage(Readiness.NOT_READY);
+    }
+
+    /** Returns whether the server knows nothing that keeps the model from serving. */
+    private boolean mayServe() {
+        return queue.isOpen() && !threads.areAllOverdue() && !threads.areAllOutOfMemory() && integrity.total() == 0;
     }
 
     @Override
@@ -409,7 +422,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
             return "instances whose last executions failed with OutOfMemoryError: " + outOfMemory;
         }
         return integrity.total() == 0
-                ? ""
+                ? readiness.problems()
                 : "output '" + integrity.changedOutput()
                         + "' was changed after it was passed to the server (replace the plugin, or load the model"
                         + " again)";

@@ -1,12 +1,14 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.Cancellation;
+import dev.nereid.api.ModelCatalog.Readiness;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.spi.Sequence;
 import java.util.Optional;
+import java.util.concurrent.CompletionStage;
 
 /**
  * Executes the requests to one model version. Safe for use by any thread.
@@ -50,11 +52,19 @@ public interface Scheduler extends AutoCloseable {
     MeterReading statistics();
 
     /**
-     * Returns whether the model is ready. Never blocks.
+     * Returns whether the model leaves the server ready. Never blocks.
      *
-     * @return {@code true} while requests are accepted and nothing keeps them from being executed
+     * @return {@code true} while requests are accepted and nothing keeps them from being executed, by the last checks of
+     *     instances; one that is unavailable for a while counts as ready
      */
     boolean isReady();
+
+    /**
+     * Checks whether the model can serve. Never blocks.
+     *
+     * @return completes within seconds, on any thread
+     */
+    CompletionStage<Readiness> checkReady();
 
     /**
      * Returns whether requests are accepted.

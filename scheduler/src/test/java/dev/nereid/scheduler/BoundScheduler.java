@@ -3,6 +3,7 @@ package dev.nereid.scheduler;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelCatalog.Readiness;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorMemory;
@@ -29,6 +30,8 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 
 /**
  * Schedules sequences, each bound to one instance whose {@link BoundSource} keeps its state. How far {@link Scheduler}
@@ -112,7 +115,12 @@ final class BoundScheduler implements Scheduler, Continuations.Target {
 
     @Override
     public boolean isReady() {
-        return !draining && threads.areReady();
+        return !draining && !threads.alive().isEmpty();
+    }
+
+    @Override
+    public CompletionStage<Readiness> checkReady() {
+        return CompletableFuture.completedStage(isReady() ? Readiness.READY : Readiness.NOT_READY);
     }
 
     @Override

@@ -9,9 +9,12 @@ import dev.nereid.spi.SequenceEnd;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 
 /** An instance whose behavior a test determines. It detects calls by two threads, and calls after its end. */
 public final class FakeInstance implements ModelInstance {
@@ -29,7 +32,7 @@ public final class FakeInstance implements ModelInstance {
     private final List<String> ended = new CopyOnWriteArrayList<>();
     private final AtomicBoolean inside = new AtomicBoolean();
     private final AtomicInteger closed = new AtomicInteger();
-    private volatile boolean ready = true;
+    private volatile Supplier<CompletionStage<Void>> readiness = () -> CompletableFuture.completedStage(null);
 
     public FakeInstance(Execution execution) {
         this.execution = execution;
@@ -78,12 +81,13 @@ public final class FakeInstance implements ModelInstance {
     }
 
     @Override
-    public boolean isReady() {
-        return ready;
+    public CompletionStage<Void> checkReady() {
+        return readiness.get();
     }
 
-    public void ready(boolean changed) {
-        ready = changed;
+    /** Sets the results of readiness checks. */
+    public void readiness(Supplier<CompletionStage<Void>> changed) {
+        readiness = changed;
     }
 
     @Override

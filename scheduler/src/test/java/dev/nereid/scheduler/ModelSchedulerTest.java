@@ -24,6 +24,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
@@ -325,14 +326,14 @@ final class ModelSchedulerTest {
     }
 
     @Test
-    void isReadyWhileEveryInstanceIsReady() {
+    void isReadyWhileItsInstanceIsReady() {
         FakeInstance instance = new FakeInstance(FakeInstance::copy);
         ModelScheduler scheduler = start(instance);
 
         assertThat(scheduler.isReady()).isTrue();
-        instance.ready(false);
+        instance.readiness(() -> CompletableFuture.failedStage(new BackendException(ErrorCode.INTERNAL, "broken")));
         assertThat(scheduler.isReady()).isFalse();
-        instance.ready(true);
+        instance.readiness(() -> CompletableFuture.completedStage(null));
         scheduler.close();
         assertThat(scheduler.isReady()).isFalse();
     }

@@ -13,8 +13,10 @@ import dev.nereid.server.options.DemandOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.Batch;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelCompletion;
@@ -28,6 +30,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -119,8 +122,10 @@ final class RequiredModelTest {
         }
 
         @Override
-        public boolean isReady() {
-            return !backend.unready.contains(model);
+        public CompletionStage<Void> checkReady() {
+            return backend.unready.contains(model)
+                    ? CompletableFuture.failedStage(new BackendException(ErrorCode.UNAVAILABLE, "not ready"))
+                    : CompletableFuture.completedStage(null);
         }
     }
 

@@ -217,8 +217,11 @@ final class TestPlugins {
                         }
                     }
 
-                    public boolean isReady() {
-                        return parameters.value("unready").isEmpty();
+                    public java.util.concurrent.CompletionStage<Void> checkReady() {
+                        return parameters.text("unready")
+                                .map(reason -> java.util.concurrent.CompletableFuture.<Void>failedStage(
+                                        new BackendException(ErrorCode.INTERNAL, reason)))
+                                .orElseGet(() -> java.util.concurrent.CompletableFuture.completedFuture(null));
                     }
 
                     public void close() {

@@ -262,7 +262,7 @@ class OnnxValidationTest {
     private static void assertAccepted(ModelSettingsBuilder settings) {
         try (TestBackend backend = new TestBackend()) {
             ModelInstance instance = backend.instance(settings);
-            assertThat(instance.isReady()).isTrue();
+            assertThat(instance.checkReady()).isCompleted();
         }
     }
 

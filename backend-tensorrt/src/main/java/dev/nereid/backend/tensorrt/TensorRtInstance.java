@@ -23,6 +23,8 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.LinkedBlockingQueue;
 import org.jspecify.annotations.Nullable;
 
@@ -285,8 +287,13 @@ final class TensorRtInstance implements ModelInstance {
     }
 
     @Override
-    public boolean isReady() {
-        return resources.gpu().failure().isEmpty();
+    public CompletionStage<Void> checkReady() {
+        return resources
+                .gpu()
+                .failure()
+                .map(failure -> CompletableFuture.<Void>failedStage(
+                        new BackendException(ErrorCode.UNAVAILABLE, String.valueOf(failure.getMessage()))))
+                .orElseGet(() -> CompletableFuture.completedStage(null));
     }
 
     @Override

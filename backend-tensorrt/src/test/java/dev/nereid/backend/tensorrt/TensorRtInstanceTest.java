@@ -112,7 +112,7 @@ final class TensorRtInstanceTest {
             assertRuns(instance, batch(request(1, 2)), 1, 2);
             assertRuns(instance, batch(request(1, 2), request(3, 4, 5, 6)), 1, 2, 3, 4, 5, 6);
             assertRuns(instance, batch(request(1, 2), request(3, 4)), 1, 2, 3, 4);
-            assertThat(instance.isReady()).isTrue();
+            assertThat(instance.checkReady()).isCompleted();
         }
         assertThat(engine.executions).containsExactly(0, 1, 0);
     }
@@ -330,7 +330,14 @@ final class TensorRtInstanceTest {
                     .withMessage("GPU 0: setCurrent: 700 CUDA_ERROR_ILLEGAL_ADDRESS")
                     .matches(e -> e.code() == ErrorCode.UNAVAILABLE);
         }
-        assertThat(instance.isReady()).isFalse();
+        assertThat(instance.checkReady())
+                .isCompletedExceptionally()
+                .failsWithin(Duration.ZERO)
+                .withThrowableThat()
+                .havingCause()
+                .isInstanceOfSatisfying(
+                        BackendException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE))
+                .withMessageContaining("700 CUDA_ERROR_ILLEGAL_ADDRESS");
         instance.close();
         engine.openContexts.set(0); // those of a GPU that failed end with the process
     }

@@ -13,6 +13,8 @@ import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
 import io.grpc.health.v1.HealthGrpc;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 
 /** The service {@code grpc.health.v1.Health} for the server and each model. Safe for use by any thread. */
@@ -38,7 +40,7 @@ public final class HealthService {
     public ServerServiceDefinition definition() {
         return InferenceService.service(
                 HealthGrpc.getServiceDescriptor(),
-                List.of(UnaryMethod.of(HealthGrpc.getCheckMethod(), this::check), watchers.definition()));
+                List.of(UnaryMethod.async(HealthGrpc.getCheckMethod(), this::check), watchers.definition()));
     }
 
     /** Reports to all watchers that the server stops, and ends their calls. */
@@ -46,24 +48,39 @@ public final class HealthService {
         watchers.stop();
     }
 
-    private HealthCheckResponse check(HealthCheckRequest request) {
-        ServingStatus status = status(request.getService());
-        if (status == ServingStatus.SERVICE_UNKNOWN) {
-            throw new InferenceException(
-                    ErrorCode.NOT_FOUND, "unknown service '" + Quoted.text(request.getService()) + "'");
+    private CompletionStage<HealthCheckResponse> check(HealthCheckRequest request) {
+        String name = request.getService();
+        CompletionStage<Boolean> check;
+        if (isServer(name)) {
+            check = CompletableFuture.completedStage(server.isReady());
+        } else if (isModel(name)) {
+            check = InferenceService.checkReady(server, ModelRef.latest(name));
+        } else {
+            throw new InferenceException(ErrorCode.NOT_FOUND, "unknown service '" + Quoted.text(name) + "'");
         }
-        return HealthCheckResponse.newBuilder().setStatus(status).build();
+        return check.thenApply(isHealthy ->
+                HealthCheckResponse.newBuilder().setStatus(status(isHealthy)).build());
     }
 
+    /** Returns the status for watchers, who learn of a check that takes longer with one of the next looks. */
     private ServingStatus status(String name) {
-        boolean isHealthy;
-        if (name.isEmpty() || services.contains(name)) {
-            isHealthy = server.isReady();
-        } else if (server.models().index().stream().map(ModelStatus::name).noneMatch(name::equals)) {
-            return ServingStatus.SERVICE_UNKNOWN;
-        } else {
-            isHealthy = InferenceService.isReady(server, ModelRef.latest(name));
+        if (isServer(name)) {
+            return status(server.isReady());
         }
+        return isModel(name)
+                ? status(InferenceService.isReady(server, ModelRef.latest(name)))
+                : ServingStatus.SERVICE_UNKNOWN;
+    }
+
+    private boolean isServer(String name) {
+        return name.isEmpty() || services.contains(name);
+    }
+
+    private boolean isModel(String name) {
+        return server.models().index().stream().map(ModelStatus::name).anyMatch(name::equals);
+    }
+
+    private static ServingStatus status(boolean isHealthy) {
         return isHealthy ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
     }
 }

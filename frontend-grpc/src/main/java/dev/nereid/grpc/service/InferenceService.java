@@ -2,6 +2,7 @@ package dev.nereid.grpc.service;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ServerMetadata;
@@ -27,6 +28,8 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 
 /** The service {@code inference.GRPCInferenceService}. Safe for use by any thread. */
@@ -85,7 +88,7 @@ public final class InferenceService {
                         _ -> ServerReadyResponse.newBuilder()
                                 .setReady(running().isReady())
                                 .build()),
-                UnaryMethod.of(GRPCInferenceServiceGrpc.getModelReadyMethod(), this::modelReady),
+                UnaryMethod.async(GRPCInferenceServiceGrpc.getModelReadyMethod(), this::modelReady),
                 UnaryMethod.of(GRPCInferenceServiceGrpc.getServerMetadataMethod(), _ -> serverMetadata()),
                 UnaryMethod.of(GRPCInferenceServiceGrpc.getModelMetadataMethod(), this::modelMetadata),
                 UnaryMethod.of(GRPCInferenceServiceGrpc.getModelConfigMethod(), this::modelConfig));
@@ -100,18 +103,40 @@ public final class InferenceService {
     }
 
     /** Says whether a model can serve. A request without a name is an error: it names no model. */
-    private ModelReadyResponse modelReady(ModelReadyRequest request) {
+    private CompletionStage<ModelReadyResponse> modelReady(ModelReadyRequest request) {
         ModelRef model = ModelRef.parse(request.getName(), request.getVersion());
-        boolean isReady = request.getName().isEmpty() ? server.models().isReady(model) : isReady(server, model);
-        return ModelReadyResponse.newBuilder().setReady(isReady).build();
+        CompletionStage<Boolean> check = request.getName().isEmpty()
+                ? server.models().checkReady(model).thenApply(ModelCatalog.Readiness::isReady)
+                : checkReady(server, model);
+        return check.thenApply(
+                isReady -> ModelReadyResponse.newBuilder().setReady(isReady).build());
     }
 
-    /** Says whether a model can serve. An unknown or unloaded model cannot, which is not an error. */
+    /** Checks whether a model can serve. An unknown or unloaded model cannot, which is not an error. */
+    static CompletionStage<Boolean> checkReady(InferenceServer server, ModelRef model) {
+        return server.models().checkReady(model).handle((readiness, failure) -> {
+            if (failure == null) {
+                return readiness.isReady();
+            }
+            Throwable cause =
+                    failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
+            if (cause instanceof InferenceException error && isUnknown(error)) {
+                return false;
+            }
+            throw new CompletionException(cause);
+        });
+    }
+
+    private static boolean isUnknown(InferenceException error) {
+        return error.code() == ErrorCode.NOT_FOUND || error.code() == ErrorCode.UNAVAILABLE;
+    }
+
+    /** Returns whether a model can serve, as far as that is known, as {@link #checkReady} does. */
     static boolean isReady(InferenceServer server, ModelRef model) {
         try {
             return server.models().isReady(model);
         } catch (InferenceException error) {
-            if (error.code() == ErrorCode.NOT_FOUND || error.code() == ErrorCode.UNAVAILABLE) {
+            if (isUnknown(error)) {
                 return false;
             }
             throw error;

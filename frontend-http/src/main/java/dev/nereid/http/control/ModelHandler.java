@@ -10,18 +10,35 @@ import dev.nereid.http.body.HttpErrors;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
+import io.vertx.core.Context;
+import io.vertx.core.Future;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.http.HttpServerResponse;
 import java.io.IOException;
 import java.util.List;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Serves a model's metadata, configuration and readiness. Immutable. */
 public final class ModelHandler {
-    private final ModelCatalog models;
+    private static final Logger LOG = LoggerFactory.getLogger(ModelHandler.class);
 
-    public ModelHandler(ModelCatalog models) {
+    private final ModelCatalog models;
+    private final Context context;
+
+    /**
+     * Creates the handler of one event loop.
+     *
+     * @param models the models
+     * @param context the event loop
+     */
+    public ModelHandler(ModelCatalog models, Context context) {
         this.models = models;
+        this.context = context;
     }
 
     /** Sends a model's versions, platform, inputs and outputs. */
@@ -48,19 +65,44 @@ public final class ModelHandler {
         JsonResponses.send(request.response(), Buffer.buffer(config));
     }
 
-    /** Sends a model's readiness. */
+    /** Sends a model's readiness, at once unless an instance has to find out. */
     public void ready(HttpServerRequest request, String name, String version) {
+        CompletionStage<ModelCatalog.Readiness> check;
         try {
-            if (!models.isReady(ModelRef.parse(name, version))) {
-                throw new InferenceException(ErrorCode.INVALID_ARGUMENT, "Model version not ready");
-            }
+            check = models.checkReady(ModelRef.parse(name, version));
         } catch (InferenceException e) {
             HttpErrors.send(request.response(), e, ContentTypes.TEXT);
             return;
         }
-        request.response()
-                .putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.TEXT)
-                .end();
+        Future.fromCompletionStage(check, context)
+                .onSuccess(readiness -> sendReady(request.response(), readiness))
+                .onFailure(failure -> sendFailure(request, failure));
+    }
+
+    private static void sendReady(HttpServerResponse response, ModelCatalog.Readiness readiness) {
+        if (response.ended() || response.closed()) {
+            return;
+        }
+        if (readiness.isReady()) {
+            response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.TEXT).end();
+            return;
+        }
+        String reason = readiness.reason().isEmpty() ? "" : ": " + readiness.code() + ": " + readiness.reason();
+        HttpErrors.send(
+                response,
+                new InferenceException(ErrorCode.INVALID_ARGUMENT, "Model version not ready" + reason),
+                ContentTypes.TEXT);
+    }
+
+    private static void sendFailure(HttpServerRequest request, Throwable thrown) {
+        Throwable failure =
+                thrown instanceof CompletionException && thrown.getCause() != null ? thrown.getCause() : thrown;
+        if (failure instanceof InferenceException error) {
+            HttpErrors.send(request.response(), error, ContentTypes.TEXT);
+        } else {
+            LOG.atError().addKeyValue("path", request.path()).setCause(failure).log("request not handled");
+            HttpErrors.sendInternal(request.response());
+        }
     }
 
     private static void write(JsonGenerator json, ModelMetadata model) throws IOException {

@@ -2,9 +2,13 @@ package dev.nereid.scheduler.ensemble;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelCatalog.Readiness;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.call.CallChain;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.spi.ErrorCode;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 
 /** Finds the models of the steps of one ensemble. Safe for use by any thread; never blocks. */
 public interface StepModels {
@@ -57,4 +61,15 @@ public interface StepModels {
      * @return the names of models that are not ready; empty if all are
      */
     String problems();
+
+    /**
+     * Checks whether the models of all steps can serve. Never blocks.
+     *
+     * @return completes within seconds, on any thread
+     */
+    default CompletionStage<Readiness> checkReady() {
+        String problems = problems();
+        return CompletableFuture.completedStage(
+                problems.isEmpty() ? Readiness.READY : Readiness.notReady(ErrorCode.UNAVAILABLE, problems));
+    }
 }

@@ -11,7 +11,7 @@ import java.util.function.Consumer;
 
 /**
  * Instances that share one thread: usually one, or all of a blocked device. Confined to that thread, but for
- * {@link #areReady}, {@link #areUnavailable}, {@link #load} and {@link #cancelPermits}, which any thread may call.
+ * {@link #forEach}, {@link #areUnavailable}, {@link #load} and {@link #cancelPermits}, which any thread may call.
  */
 public final class DeviceInstances {
     private final List<ManagedInstance> instances;
@@ -81,7 +81,12 @@ public final class DeviceInstances {
         return true;
     }
 
-    /** Passes each instance to an action. */
+    /** Returns the instances. Called by any thread. */
+    List<ManagedInstance> all() {
+        return instances;
+    }
+
+    /** Passes each instance to an action. Called by any thread. */
     void forEach(Consumer<ManagedInstance> action) {
         instances.forEach(action);
     }
@@ -128,15 +133,6 @@ public final class DeviceInstances {
 
     boolean has(ModelInstance instance) {
         return instances.stream().anyMatch(candidate -> candidate.is(instance));
-    }
-
-    boolean areReady() {
-        for (int i = 0; i < instances.size(); i++) {
-            if (!instances.get(i).isReady()) {
-                return false;
-            }
-        }
-        return true;
     }
 
     /** Places the calling thread as the first instance's policy says. */

@@ -158,10 +158,10 @@ final class InstanceThread {
         }
     }
 
-    /** Returns whether the instance serves, or will with the first batch. */
-    boolean isReady() {
+    /** Returns whether the worker executes batches, or will with the first one. */
+    boolean isAlive() {
         Thread started = thread.thread();
-        return (started == null || started.isAlive()) && !worker.isGone() && worker.isReady();
+        return (started == null || started.isAlive()) && !worker.isGone();
     }
 
     /**

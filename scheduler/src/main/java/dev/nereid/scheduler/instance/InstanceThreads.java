@@ -171,15 +171,12 @@ public final class InstanceThreads implements Watchdog.Watched {
         }
     }
 
-    /** Returns whether all serving workers are alive and ready. */
-    public boolean areReady() {
-        List<InstanceThread> current = serving;
-        for (int i = 0; i < current.size(); i++) {
-            if (!current.get(i).isReady()) {
-                return false;
-            }
-        }
-        return true;
+    /** Returns the instances of all serving workers that are alive. */
+    public List<ManagedInstance> alive() {
+        return serving.stream()
+                .filter(InstanceThread::isAlive)
+                .flatMap(one -> one.worker().instances().stream())
+                .toList();
     }
 
     /** Returns all workers: starting, serving and ending ones. */

@@ -16,6 +16,7 @@ import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.ModelInstance;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -228,9 +229,9 @@ public final class InstanceWorker implements Runnable {
         return instances.has(instance);
     }
 
-    /** Returns whether the instance is ready. Called by any thread. */
-    boolean isReady() {
-        return instances.areReady();
+    /** Returns the instances that the worker runs. Called by any thread. */
+    List<ManagedInstance> instances() {
+        return instances.all();
     }
 
     /**

@@ -22,6 +22,7 @@ public final class ManagedInstance {
     private final ThreadPlacement placement;
     private final RateProfile rate;
     private final InstanceAvailability availability;
+    private final ReadinessCheck readiness;
     private RateLimitPermits permits =
             new RateLimitPermits(ExecutionLimiter.OFF.register(Device.CPU, RateProfile.NONE));
 
@@ -32,6 +33,8 @@ public final class ManagedInstance {
         this.placement = slot.placement();
         this.rate = slot.rate();
         this.availability = slot.availability();
+        this.readiness = new ReadinessCheck(
+                name, instance::checkReady, failure -> log("readiness check of instance failed", failure));
     }
 
     /** Returns the name of the instance. */
@@ -107,14 +110,9 @@ public final class ManagedInstance {
         }
     }
 
-    /** Returns whether the instance is ready; {@code false} if its readiness check throws. */
-    boolean isReady() {
-        try {
-            return instance.isReady();
-        } catch (Throwable e) {
-            log("readiness check of instance failed", e);
-            return false;
-        }
+    /** Returns what checks whether the instance is ready. */
+    ReadinessCheck readiness() {
+        return readiness;
     }
 
     /** Closes the instance and its registration with the rate limiter. Errors of the backend are logged. */

@@ -75,9 +75,12 @@ final class ReplacedInstancesTest {
             awaitClosed(old);
             assertThat(kept.isClosed() || fresh.isClosed()).isFalse();
             assertThat(scheduler.isReady()).isTrue();
-            fresh.ready(false);
+            kept.readiness(() -> CompletableFuture.failedStage(new IllegalStateException("for a test")));
+            assertThat(scheduler.isReady()).as("the other one is").isTrue();
+            fresh.readiness(() -> CompletableFuture.failedStage(new IllegalStateException("for a test")));
             assertThat(scheduler.isReady()).isFalse();
-            fresh.ready(true);
+            kept.readiness(() -> CompletableFuture.completedStage(null));
+            fresh.readiness(() -> CompletableFuture.completedStage(null));
 
             scheduler.replace(List.of(), List.of(kept), List.of());
 

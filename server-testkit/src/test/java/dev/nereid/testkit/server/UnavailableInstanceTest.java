@@ -2,13 +2,21 @@ package dev.nereid.testkit.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.tuple;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelCatalog.Readiness;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.ModelInstance;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -92,6 +100,79 @@ final class UnavailableInstanceTest {
 
             assertThat(request.response().floats("OUT")).containsExactly(1);
             assertThat(executed.take()).isEqualTo("second_0_1");
+        }
+    }
+
+    /** Its processes are about to run, which is no reason to take the server out of service. */
+    @Test
+    void aModelIsReadyWhileAnInstanceIsAvailable() {
+        try (LocalServer server = start()) {
+            assertThat(readiness(server, "second"))
+                    .isEqualTo(Readiness.notReady(ErrorCode.UNAVAILABLE, "process is started"));
+            assertThat(server.server().models().isReady(ModelRef.latest("second")))
+                    .isFalse();
+            assertThat(server.server().isReady()).isTrue();
+            context("first_0_0").available();
+            assertThat(readiness(server, "first")).isEqualTo(Readiness.READY);
+            assertThat(readiness(server, "twice"))
+                    .isEqualTo(Readiness.notReady(ErrorCode.UNAVAILABLE, "models of steps that are not ready: second"));
+            assertThat(server.server().models().index())
+                    .filteredOn(status -> status.name().equals("second"))
+                    .extracting(ModelStatus::state, ModelStatus::reason)
+                    .containsExactly(tuple(
+                            ModelStatus.State.READY,
+                            "instances that are not ready: second_0_0 (process is started), second_0_1 (process is"
+                                    + " started)"));
+
+            context("second_0_1").available();
+            assertThat(readiness(server, "second")).isEqualTo(Readiness.READY);
+            assertThat(readiness(server, "twice")).isEqualTo(Readiness.READY);
+            assertThat(server.server().models().isReady(ModelRef.latest("twice")))
+                    .isTrue();
+        }
+    }
+
+    private static Readiness readiness(LocalServer server, String model) {
+        return server.server()
+                .models()
+                .checkReady(ModelRef.latest(model))
+                .toCompletableFuture()
+                .join();
+    }
+
+    @Test
+    void aCheckOfAnInstanceMayTakeTime() {
+        CompletableFuture<Void> check = new CompletableFuture<>();
+        TestBackend checking = new TestBackend("checking", _ -> new ModelInstance() {
+            @Override
+            public void execute(Batch batch) {
+                batch.put("OUTPUT", batch.gather("INPUT"));
+            }
+
+            @Override
+            public CompletionStage<Void> checkReady() {
+                return check;
+            }
+        });
+        try (LocalServer server = LocalServer.with(checking).model("m", CONFIG).start()) {
+            CompletableFuture<Readiness> readiness =
+                    server.server().models().checkReady(ModelRef.latest("m")).toCompletableFuture();
+            assertThat(readiness).isNotDone();
+            assertThat(server.server().models().isReady(ModelRef.latest("m")))
+                    .as("as before")
+                    .isTrue();
+
+            check.completeExceptionally(new BackendException(ErrorCode.NOT_FOUND, "no file"));
+
+            assertThat(readiness).isCompletedWithValue(Readiness.notReady(ErrorCode.NOT_FOUND, "no file"));
+            assertThat(server.server().models().isReady(ModelRef.latest("m"))).isFalse();
+            assertThat(server.server().isReady()).isFalse();
+            assertThat(server.infer("m", LocalRequest.of("INPUT", 1)).floats("OUTPUT"))
+                    .containsExactly(1);
+            assertThat(server.server().models().checkReady(ModelRef.latest("nosuch")))
+                    .failsWithin(Duration.ZERO)
+                    .withThrowableThat()
+                    .withMessageContaining("Request for unknown model: 'nosuch' is not found");
         }
     }
 

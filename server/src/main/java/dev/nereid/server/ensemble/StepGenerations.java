@@ -3,6 +3,7 @@ package dev.nereid.server.ensemble;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelCatalog.Readiness;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.call.CallChain;
@@ -23,6 +24,9 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -171,21 +175,38 @@ final class StepGenerations implements StepModels {
 
     @Override
     public String problems() {
-        StringBuilder problems = new StringBuilder();
-        for (ModelRef step : steps) {
-            if (!isReady(step)) {
-                problems.append(problems.isEmpty() ? "models of steps that are not ready: " : ", ")
-                        .append(step.name());
-            }
-        }
-        return problems.toString();
+        return describe(steps.stream().filter(step -> !leavesReady(step)).toList());
     }
 
-    private boolean isReady(ModelRef step) {
+    private static String describe(List<ModelRef> unready) {
+        return unready.stream()
+                .map(ModelRef::name)
+                .collect(Collectors.collectingAndThen(
+                        Collectors.joining(", "),
+                        names -> names.isEmpty() ? "" : "models of steps that are not ready: " + names));
+    }
+
+    private boolean leavesReady(ModelRef step) {
         try {
-            return models.isReady(step);
+            return models.leavesReady(step);
         } catch (InferenceException e) {
             return false;
         }
+    }
+
+    @Override
+    public CompletionStage<Readiness> checkReady() {
+        CompletionStage<List<ModelRef>> unready = CompletableFuture.completedStage(List.of());
+        for (ModelRef step : steps) {
+            CompletionStage<Boolean> check =
+                    models.checkReady(step).handle((result, _) -> result != null && result.isReady());
+            unready = unready.thenCombine(
+                    check,
+                    (before, isReady) -> isReady
+                            ? before
+                            : Stream.concat(before.stream(), Stream.of(step)).toList());
+        }
+        return unready.thenApply(found ->
+                found.isEmpty() ? Readiness.READY : Readiness.notReady(ErrorCode.UNAVAILABLE, describe(found)));
     }
 }

@@ -17,6 +17,7 @@ import dev.nereid.spi.SequenceEnd;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -140,8 +141,11 @@ public final class OwnedInstance implements ModelInstance {
     }
 
     @Override
-    public boolean isReady() {
-        return (device.isEmpty() || device.get().failure().isEmpty()) && instance.isReady();
+    public CompletionStage<Void> checkReady() {
+        Optional<String> failure = device.flatMap(DeviceMemory::failure);
+        return failure.isPresent()
+                ? CompletableFuture.failedStage(new BackendException(ErrorCode.UNAVAILABLE, failure.get()))
+                : instance.checkReady();
     }
 
     /** Closes the instance, or has it closed with the end of its start. That is cancelled before. */

@@ -165,8 +165,8 @@ final class LeasedModel implements PaddedModel {
         }
 
         @Override
-        public boolean isReady() {
-            return instance.isReady();
+        public CompletionStage<Void> checkReady() {
+            return instance.checkReady();
         }
 
         @Override

@@ -3,6 +3,7 @@ package dev.nereid.server.lifecycle;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.ResponseObserver;
@@ -45,6 +46,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -318,9 +321,18 @@ public final class ServedModel implements AutoCloseable {
         return new ModelVersionTags(config.getName(), version, tags);
     }
 
+    /** Returns whether it leaves the server ready. */
     boolean isReady() {
-        return scheduler.isReady()
-                && !threads().tooMany()
+        return scheduler.isReady() && mayServe();
+    }
+
+    /** Checks whether it can serve. Never blocks; the stage completes within seconds, on any thread. */
+    CompletionStage<ModelCatalog.Readiness> checkReady() {
+        return mayServe() ? scheduler.checkReady() : CompletableFuture.completedStage(ModelCatalog.Readiness.NOT_READY);
+    }
+
+    private boolean mayServe() {
+        return !threads().tooMany()
                 && heapProblem.isEmpty()
                 && load.required().unready().isEmpty();
     }

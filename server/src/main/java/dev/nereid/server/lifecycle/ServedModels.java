@@ -31,8 +31,11 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -225,12 +228,48 @@ public final class ServedModels implements ModelCatalog {
 
     @Override
     public boolean isReady(ModelRef model) {
+        return isReady(model, served -> {
+            CompletableFuture<Readiness> check = served.checkReady().toCompletableFuture();
+            return check.isDone() ? check.join().isReady() : served.isReady();
+        });
+    }
+
+    /**
+     * Returns whether a version leaves the server ready: as {@link #isReady(ModelRef)}, but instances that are unavailable
+     * for a while count as ready.
+     *
+     * @param model the model
+     * @return whether nothing of it has failed
+     */
+    public boolean leavesReady(ModelRef model) {
+        return isReady(model, ServedModel::isReady);
+    }
+
+    @Override
+    public CompletionStage<Readiness> checkReady(ModelRef model) {
+        try {
+            ModelEntry entry = entry(model);
+            if (entry.find(model) == null && findOnDemand(model) != null) {
+                return CompletableFuture.completedStage(entry.isFailed(model) ? Readiness.NOT_READY : Readiness.READY);
+            }
+            return entry.resolve(model)
+                    .model()
+                    .checkReady()
+                    .thenCompose(result -> result.isReady() || entry.equals(known(model.name()))
+                            ? CompletableFuture.completedStage(result)
+                            : checkReady(model)); // it is closed because another one took its place
+        } catch (InferenceException e) {
+            return CompletableFuture.failedStage(e);
+        }
+    }
+
+    private boolean isReady(ModelRef model, Predicate<ServedModel> isReady) {
         while (true) {
             ModelEntry entry = entry(model);
             if (entry.find(model) == null && findOnDemand(model) != null) {
                 return !entry.isFailed(model);
             }
-            if (entry.resolve(model).model().isReady()) {
+            if (isReady.test(entry.resolve(model).model())) {
                 return true;
             }
             if (entry.equals(known(model.name()))) { // it is not closed because another one took its place

@@ -1,11 +1,14 @@
 package dev.nereid.server.plugin;
 
 import dev.nereid.server.plugin.boundary.PluginBoundary;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Forwards to a plugin's model instance through the plugin boundary. Immutable; as safe for concurrent use as the
@@ -14,6 +17,8 @@ import java.util.concurrent.CompletableFuture;
  * <p>Exceptions of {@link #execute} pass unchanged to the scheduler, which fails the batch with them.
  */
 final class IsolatedInstance implements ModelInstance {
+    private static final String CHECK = "ModelInstance.checkReady";
+
     private final ModelInstance instance;
     private final PluginBoundary boundary;
 
@@ -48,8 +53,23 @@ final class IsolatedInstance implements ModelInstance {
     }
 
     @Override
-    public boolean isReady() {
-        return boundary.invokeOrElse("ModelInstance.isReady", instance::isReady, () -> false);
+    public CompletionStage<Void> checkReady() {
+        CompletableFuture<Void> outcome = new CompletableFuture<>();
+        try {
+            CompletionStage<Void> stage = boundary.invoke(CHECK, instance::checkReady);
+            boundary.invoke(CHECK, () -> stage.whenComplete((_, failure) -> end(outcome, failure)));
+        } catch (BackendException e) {
+            outcome.completeExceptionally(e);
+        }
+        return outcome;
+    }
+
+    private void end(CompletableFuture<Void> outcome, @Nullable Throwable failure) {
+        if (failure == null) {
+            outcome.complete(null);
+        } else {
+            outcome.completeExceptionally(boundary.translate(CHECK, failure));
+        }
     }
 
     @Override

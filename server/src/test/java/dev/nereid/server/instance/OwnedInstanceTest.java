@@ -26,6 +26,7 @@ import inference.ModelInstanceGroup;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Reference;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -296,12 +297,16 @@ final class OwnedInstanceTest {
         Model working = _ -> _ -> {};
         ModelInstance instance = OwnedInstance.create(working, onGpu, memory);
         ModelInstance onCpu = OwnedInstance.create(working, plan, memory);
-        assertThat(instance.isReady()).isTrue();
+        assertThat(instance.checkReady()).isCompleted();
 
         gpu.fail("GPU 0 has failed: of a test");
 
-        assertThat(instance.isReady()).isFalse();
-        assertThat(onCpu.isReady()).isTrue();
+        assertThat(instance.checkReady())
+                .isCompletedExceptionally()
+                .failsWithin(Duration.ZERO)
+                .withThrowableThat()
+                .withMessageContaining("GPU 0 has failed: of a test");
+        assertThat(onCpu.checkReady()).isCompleted();
         try (FakeBatch batch =
                 new FakeBatch(ModelSettings.builder("m", 1).build(), memory, new FakeRequest(1, List.of()))) {
             assertThatExceptionOfType(BackendException.class)
@@ -370,10 +375,10 @@ final class OwnedInstanceTest {
         InstanceContext context = contexts.getFirst();
 
         instance.execute(null);
-        assertThat(instance.isReady()).isFalse();
+        assertThat(instance.checkReady()).isCompleted();
         instance.close();
 
-        assertThat(events).containsExactly("execute", "isReady", "close");
+        assertThat(events).containsExactly("execute", "checkReady", "close");
         assertThat(context.name()).isEqualTo("m_0");
         assertThat(context.device()).isEqualTo(Device.CPU);
         assertThat(context)
@@ -389,9 +394,9 @@ final class OwnedInstanceTest {
         }
 
         @Override
-        public boolean isReady() {
-            events.add("isReady");
-            return false;
+        public CompletionStage<Void> checkReady() {
+            events.add("checkReady");
+            return CompletableFuture.completedStage(null);
         }
 
         @Override

@@ -161,7 +161,6 @@ final class PluginBoundaryCompletenessTest {
             "Backend#close",
             "Model#close",
             "ModelInstance#close",
-            "ModelInstance#isReady",
             "BatchingStrategy#close",
             "Fence#isDone",
             "Fence#withEvent",
@@ -294,6 +293,8 @@ final class PluginBoundaryCompletenessTest {
             assertThat(thrown.getCause() == null ? thrown : thrown.getCause()).isSameAs(failure);
         } else if (name.equals("BackendProvider#unavailable")) {
             assertThat(result.get()).isEqualTo(Optional.of(failure.getMessage()));
+        } else if (result.get() instanceof CompletionStage<?> stage) {
+            assertThat(stage.toCompletableFuture().exceptionNow()).isSameAs(failure);
         } else {
             assertThat(LOGGED).contains(name);
         }

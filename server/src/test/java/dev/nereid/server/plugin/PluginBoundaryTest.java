@@ -20,6 +20,7 @@ import java.lang.reflect.Proxy;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -27,6 +28,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 
 /** Calls that cross the plugin boundary. */
@@ -44,14 +46,14 @@ final class PluginBoundaryTest {
         Model model = backend.load(context());
         ModelInstance instance = model.newInstance(instanceContext());
         instance.execute(batch());
-        assertThat(instance.isReady()).isTrue();
+        assertThat(instance.checkReady()).isCompleted();
         instance.close();
         model.close();
         backend.close();
 
         assertThat(invocations)
                 .containsExactly(
-                        "complete", "load", "newInstance", "execute", "isReady", "instance", "model", "backend");
+                        "complete", "load", "newInstance", "execute", "checkReady", "instance", "model", "backend");
         assertThat(Thread.currentThread().getContextClassLoader()).isSameAs(before);
     }
 
@@ -141,7 +143,7 @@ final class PluginBoundaryTest {
                     }
 
                     @Override
-                    public boolean isReady() {
+                    public CompletionStage<Void> checkReady() {
                         throw new IllegalStateException("a bug");
                     }
 
@@ -152,8 +154,64 @@ final class PluginBoundaryTest {
                 },
                 boundary);
 
-        assertThat(instance.isReady()).isFalse();
+        assertFails(instance, ErrorCode.INTERNAL, "plugin 'test': ModelInstance.checkReady failed: ");
         instance.close(); // logs, and does not throw
+    }
+
+    private ModelInstance checked(Supplier<CompletionStage<Void>> check) {
+        return new IsolatedInstance(
+                new ModelInstance() {
+                    @Override
+                    public void execute(Batch batch) {}
+
+                    @Override
+                    public CompletionStage<Void> checkReady() {
+                        return check.get();
+                    }
+                },
+                boundary);
+    }
+
+    private static void assertFails(ModelInstance instance, ErrorCode code, String text) {
+        assertThat(instance.checkReady())
+                .isCompletedExceptionally()
+                .failsWithin(Duration.ZERO)
+                .withThrowableThat()
+                .havingCause()
+                .isInstanceOfSatisfying(
+                        BackendException.class, e -> assertThat(e.code()).isEqualTo(code))
+                .withMessageStartingWith(text);
+    }
+
+    @Test
+    void passesOnWhyAReadinessCheckFailed() {
+        BackendException reason = new BackendException(ErrorCode.NOT_FOUND, "no process");
+        CompletableFuture<Void> later = new CompletableFuture<>();
+        ModelInstance instance = checked(() -> later);
+        CompletionStage<Void> check = instance.checkReady();
+        assertThat(check.toCompletableFuture()).isNotDone();
+
+        later.completeExceptionally(reason);
+
+        assertThat(check).isCompletedExceptionally();
+        assertFails(instance, ErrorCode.NOT_FOUND, "no process");
+        assertFails(checked(() -> later.thenRun(() -> {})), ErrorCode.NOT_FOUND, "no process");
+        assertFails(
+                checked(() -> {
+                    throw reason;
+                }),
+                ErrorCode.NOT_FOUND,
+                "no process");
+    }
+
+    @Test
+    void convertsOtherFailuresOfAReadinessCheck() {
+        String where = "plugin 'test': ModelInstance.checkReady ";
+        assertFails(
+                checked(() -> CompletableFuture.failedStage(new IllegalStateException("a bug"))),
+                ErrorCode.INTERNAL,
+                where + "failed: java.lang.IllegalStateException: a bug");
+        assertFails(checked(() -> null), ErrorCode.INTERNAL, where + "returned null");
     }
 
     @Test
@@ -284,9 +342,9 @@ final class PluginBoundaryTest {
         }
 
         @Override
-        public boolean isReady() {
-            recordInvocation("isReady");
-            return true;
+        public CompletionStage<Void> checkReady() {
+            recordInvocation("checkReady");
+            return CompletableFuture.completedStage(null);
         }
 
         @Override

@@ -25,6 +25,8 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.IntFunction;
 
@@ -203,8 +205,11 @@ final class PtxInstance implements ModelInstance {
     }
 
     @Override
-    public boolean isReady() {
-        return gpu.failure().isEmpty();
+    public CompletionStage<Void> checkReady() {
+        return gpu.failure()
+                .map(failure -> CompletableFuture.<Void>failedStage(
+                        new BackendException(ErrorCode.UNAVAILABLE, String.valueOf(failure.getMessage()))))
+                .orElseGet(() -> CompletableFuture.completedStage(null));
     }
 
     @Override

@@ -138,6 +138,24 @@ public final class PluginBoundary {
     }
 
     /**
+     * Converts the failure of a stage of the plugin, as {@link #invoke} does what the plugin throws.
+     *
+     * @param method the name of the method that returned the stage, for messages
+     */
+    public BackendException translate(String method, Throwable failure) {
+        Throwable cause =
+                failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
+        if (cause instanceof BackendException known) {
+            return known;
+        }
+        LOG.atError()
+                .addKeyValue("plugin", plugin)
+                .setCause(cause)
+                .log("plugin failed in {} (plugin '{}')", method, plugin);
+        return new BackendException(ErrorCode.INTERNAL, where(method) + " failed: " + describe(cause), cause);
+    }
+
+    /**
      * Calls into the plugin where no caller could handle a failure.
      *
      * @param method the name of the method, for messages

@@ -1,0 +1,113 @@
+package dev.nereid.scheduler.instance;
+
+import dev.nereid.api.ModelCatalog.Readiness;
+import dev.nereid.scheduler.time.Timer;
+import dev.nereid.spi.ErrorCode;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** Checks whether a model can serve: it can while one of its instances can. Immutable; safe for use by any thread. */
+public final class ModelReadiness {
+    private final InstanceThreads threads;
+    private final LongSupplier nanoTime;
+    private final Timer timer;
+
+    /**
+     * Creates the check of a model.
+     *
+     * @param threads has the instances
+     * @param nanoTime the clock
+     * @param timer limits the checks of instances
+     */
+    public ModelReadiness(InstanceThreads threads, LongSupplier nanoTime, Timer timer) {
+        this.threads = threads;
+        this.nanoTime = nanoTime;
+        this.timer = timer;
+    }
+
+    /**
+     * Returns whether an instance is ready by its last check. One that is unavailable is: its backend is about to let it
+     * go on, which is no reason to take the server out of service.
+     */
+    public boolean isReady() {
+        for (ManagedInstance instance : threads.alive()) {
+            ReadinessCheck check = instance.readiness();
+            if (!instance.availability().isAvailable()
+                    || check.begin(nanoTime, timer).getNow(check.last()).isReady()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Returns the first result that is ready, or else the reason of the first instance. Does not wait. */
+    public CompletionStage<Readiness> check() {
+        List<CompletableFuture<Readiness>> pending = new ArrayList<>(0);
+        Readiness reason = null;
+        for (ManagedInstance instance : threads.alive()) {
+            CompletableFuture<Readiness> result = check(instance);
+            if (!result.isDone()) {
+                pending.add(result);
+            } else if (result.join().isReady()) {
+                return result.minimalCompletionStage();
+            } else if (reason == null) {
+                reason = result.join();
+            }
+        }
+        return pending.isEmpty()
+                ? CompletableFuture.completedStage(reason == null ? Readiness.NOT_READY : reason)
+                : any(pending, reason);
+    }
+
+    private CompletableFuture<Readiness> check(ManagedInstance instance) {
+        return instance.availability()
+                .reason()
+                .map(reason -> CompletableFuture.completedFuture(Readiness.notReady(ErrorCode.UNAVAILABLE, reason)))
+                .orElseGet(() -> instance.readiness().begin(nanoTime, timer));
+    }
+
+    /**
+     * Returns the first of several results that is ready.
+     *
+     * @param reason the result if none is ready; {@code null} for that of the first
+     */
+    private static CompletionStage<Readiness> any(
+            List<CompletableFuture<Readiness>> pending, @Nullable Readiness reason) {
+        CompletableFuture<Readiness> any = new CompletableFuture<>();
+        AtomicInteger left = new AtomicInteger(pending.size());
+        for (CompletableFuture<Readiness> one : pending) {
+            CompletableFuture<Void> _ = one.thenAccept(result -> {
+                if (result.isReady()) {
+                    any.complete(result);
+                } else if (left.decrementAndGet() == 0) {
+                    any.complete(reason == null ? pending.getFirst().join() : reason);
+                }
+            });
+        }
+        return any;
+    }
+
+    /** Describes why no instance is ready, by the last checks; empty if one is. */
+    public String problems() {
+        List<ManagedInstance> alive = threads.alive();
+        boolean isReady = alive.stream()
+                .anyMatch(instance -> instance.availability().isAvailable()
+                        && instance.readiness().last().isReady());
+        return isReady || alive.isEmpty()
+                ? ""
+                : alive.stream()
+                        .map(instance -> instance.name() + " ("
+                                + instance.availability()
+                                        .reason()
+                                        .orElseGet(() ->
+                                                instance.readiness().last().reason())
+                                + ")")
+                        .collect(Collectors.joining(", ", "instances that are not ready: ", ""));
+    }
+}

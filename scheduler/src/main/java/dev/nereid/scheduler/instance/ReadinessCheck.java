@@ -1,0 +1,111 @@
+package dev.nereid.scheduler.instance;
+
+import dev.nereid.api.ModelCatalog.Readiness;
+import dev.nereid.scheduler.time.Timeout;
+import dev.nereid.scheduler.time.Timer;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Checks whether one instance can serve. Lock-free; safe for use by any thread.
+ *
+ * <p>One check is in progress at a time, and all that ask meanwhile share its result. A check that takes too long has a
+ * result by then, and goes on: it stays the result until it ends. So neither checks nor those that wait pile up.
+ */
+final class ReadinessCheck {
+    /** Longer than the five seconds after which backends give up a check of their users. */
+    static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    private final String instance;
+    private final Supplier<CompletionStage<Void>> check;
+    private final Consumer<Throwable> log;
+
+    /** The check that has not ended; {@code null} for none. */
+    private final AtomicReference<@Nullable CompletableFuture<Readiness>> running = new AtomicReference<>();
+
+    /** The result of the last check. */
+    private volatile Readiness last = Readiness.READY;
+
+    /**
+     * Creates the check of an instance.
+     *
+     * @param instance the name of the instance
+     * @param check begins a check of the backend
+     * @param log receives what a backend must not throw
+     */
+    ReadinessCheck(String instance, Supplier<CompletionStage<Void>> check, Consumer<Throwable> log) {
+        this.instance = instance;
+        this.check = check;
+        this.log = log;
+    }
+
+    /** Returns the result of the last check, ready before the first. */
+    Readiness last() {
+        return last;
+    }
+
+    /**
+     * Begins a check, unless one is in progress.
+     *
+     * @param nanoTime the clock
+     * @param timer one of its timeouts is held during the check, if that takes any time
+     * @return the result of the check; only this class completes it
+     */
+    CompletableFuture<Readiness> begin(LongSupplier nanoTime, Timer timer) {
+        CompletableFuture<Readiness> begun = new CompletableFuture<>();
+        CompletableFuture<Readiness> present = running.compareAndExchange(null, begun);
+        if (present != null) {
+            return present;
+        }
+        try {
+            CompletionStage<Void> _ = check.get().whenComplete((_, failure) -> end(begun, failure));
+            if (!begun.isDone()) {
+                limit(begun, nanoTime.getAsLong(), timer);
+            }
+        } catch (Throwable e) { // of a backend, or no memory
+            end(begun, e);
+        }
+        return begun;
+    }
+
+    private void limit(CompletableFuture<Readiness> begun, long now, Timer timer) {
+        Timeout timeout = timer.newTimeout(() -> complete(
+                begun,
+                Readiness.notReady(
+                        ErrorCode.UNAVAILABLE,
+                        "instance '" + instance + "' has not ended its readiness check within "
+                                + TimeUnit.NANOSECONDS.toSeconds(LIMIT_NANOS) + " s")));
+        CompletableFuture<Readiness> _ = begun.whenComplete((_, _) -> timeout.close());
+        timeout.scheduleAtLatest(now + LIMIT_NANOS);
+    }
+
+    private void end(CompletableFuture<Readiness> begun, @Nullable Throwable failure) {
+        running.compareAndSet(begun, null); // first: one that asks after the result begins another check
+        complete(begun, failure == null ? Readiness.READY : notReady(failure));
+    }
+
+    private void complete(CompletableFuture<Readiness> begun, Readiness result) {
+        last = result;
+        begun.complete(result);
+    }
+
+    private Readiness notReady(Throwable failure) {
+        Throwable cause =
+                failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
+        if (cause instanceof BackendException known) {
+            return Readiness.notReady(known.code(), String.valueOf(known.getMessage()));
+        }
+        log.accept(cause);
+        return Readiness.notReady(
+                ErrorCode.INTERNAL, "readiness check of instance '" + instance + "' failed: " + cause.getMessage());
+    }
+}
