@@ -33,6 +33,8 @@ final class CalledModelsTest {
             .output(TensorSpec.of("TEXT", DataType.BYTES, Shape.of(1)))
             .build();
 
+    private static final CheckedContract.Check EACH = BackendContract::respondsToEachRequest;
+
     @TempDir
     private Path cache;
 
@@ -139,7 +141,7 @@ final class CalledModelsTest {
         ContractModel model = model().withModels(Map.of("greeting", CalledModelsTest::greeting));
 
         assertThatExceptionOfType(AssertionError.class)
-                .isThrownBy(() -> new CheckedContract(forgetful, model.withCache(cache)).respondsToEachRequest())
+                .isThrownBy(() -> EACH.run(new CheckedContract(forgetful, model.withCache(cache))))
                 .withMessage("responses of model 'greeting' that are not closed: 1 of one request (expected: each is"
                         + " closed by its receiver)");
     }
@@ -157,7 +159,7 @@ final class CalledModelsTest {
         ContractModel model = model().withModels(Map.of("greeting", CalledModelsTest::greeting));
 
         assertThatExceptionOfType(AssertionError.class)
-                .isThrownBy(() -> new CheckedContract(forgetful, model.withCache(cache)).respondsToEachRequest())
+                .isThrownBy(() -> EACH.run(new CheckedContract(forgetful, model.withCache(cache))))
                 .withMessageContaining("buffers not closed");
     }
 
@@ -199,7 +201,7 @@ final class CalledModelsTest {
             public TensorFunction open(ModelContext model) {
                 assertThat(model.models().isReady("greeting")).isTrue();
                 assertThat(model.models().isReady("other")).isFalse();
-                return this::apply;
+                return this;
             }
 
             @Override
