@@ -58,11 +58,11 @@ final class KeptObjectTest {
     }
 
     /** Stands for a process. */
-    private static class Process implements AutoCloseable {
+    private static class Program implements AutoCloseable {
         final String name;
         final List<String> events;
 
-        Process(String name, List<String> events) {
+        Program(String name, List<String> events) {
             this.name = name;
             this.events = events;
         }
@@ -74,7 +74,7 @@ final class KeptObjectTest {
     }
 
     /** A process with an end that fails. */
-    private static final class Stubborn extends Process {
+    private static final class Stubborn extends Program {
         Stubborn(String name, List<String> events) {
             super(name, events);
         }
@@ -140,12 +140,12 @@ final class KeptObjectTest {
         batch.put("OUTPUT0", batch.gather("INPUT0"));
     }
 
-    private Process process(String name) {
-        return new Process(name, events);
+    private Program program(String name) {
+        return new Program(name, events);
     }
 
-    private void took(Optional<Process> process) {
-        events.add(process.map(taken -> "took " + taken.name).orElse("took nothing"));
+    private void took(Optional<Program> program) {
+        events.add(program.map(taken -> "took " + taken.name).orElse("took nothing"));
     }
 
     private ServerOptions options() {
@@ -166,8 +166,8 @@ final class KeptObjectTest {
     @Test
     void theLoadTakesWhatTheCompletionKept() throws Exception {
         backend.complete =
-                context -> assertThat(context.keep(process("a")).name).isEqualTo("a");
-        backend.load = context -> took(context.take(Process.class));
+                context -> assertThat(context.keep(program("a")).name).isEqualTo("a");
+        backend.load = context -> took(context.take(Program.class));
 
         try (NereidServer server = NereidServer.start(options())) {
             load(server);
@@ -179,8 +179,8 @@ final class KeptObjectTest {
     @Test
     void theFirstInstanceTakesWhatIsLeft() throws Exception {
         write(2);
-        backend.complete = context -> context.keep(process("a"));
-        backend.newInstance = context -> took(context.take(Process.class));
+        backend.complete = context -> context.keep(program("a"));
+        backend.newInstance = context -> took(context.take(Program.class));
 
         try (NereidServer server = NereidServer.start(options())) {
             load(server);
@@ -191,12 +191,12 @@ final class KeptObjectTest {
     @Test
     void whatIsNotTakenEndsWithTheLoad() throws Exception {
         backend.complete = context -> {
-            context.keep(process("a"));
-            context.keep(process("b"));
-            context.keep(process("c"));
+            context.keep(program("a"));
+            context.keep(program("b"));
+            context.keep(program("c"));
         };
         backend.load = context -> {
-            took(context.take(Process.class));
+            took(context.take(Program.class));
             assertThat(context.take(Stubborn.class)).isEmpty();
         };
 
@@ -210,7 +210,7 @@ final class KeptObjectTest {
 
     @Test
     void whatIsNotTakenEndsWithAFailedLoad() throws Exception {
-        backend.complete = context -> context.keep(process("a"));
+        backend.complete = context -> context.keep(program("a"));
         backend.load = _ -> {
             throw new BackendException(ErrorCode.UNAVAILABLE, "no device");
         };
@@ -231,7 +231,7 @@ final class KeptObjectTest {
     /** The process ends although the backend is not called again. */
     @Test
     void whatIsNotTakenEndsIfNoLoadFollows() throws Exception {
-        backend.complete = context -> context.keep(process("a"));
+        backend.complete = context -> context.keep(program("a"));
         backend.completion = ModelCompletion.EMPTY.withMaxBatchSizeLimit(4);
         backend.load = context -> events.add("load");
 
@@ -248,15 +248,15 @@ final class KeptObjectTest {
     @Test
     void nothingIsKeptOrTakenAfterTheLoad() throws Exception {
         List<ModelContext> contexts = new CopyOnWriteArrayList<>();
-        backend.complete = context -> context.keep(process("a"));
+        backend.complete = context -> context.keep(program("a"));
         backend.load = contexts::add;
 
         try (NereidServer server = NereidServer.start(options())) {
             load(server);
             ModelContext context = contexts.getFirst();
-            assertThat(context.take(Process.class)).isEmpty();
+            assertThat(context.take(Program.class)).isEmpty();
             assertThatIllegalStateException()
-                    .isThrownBy(() -> context.keep(process("b")))
+                    .isThrownBy(() -> context.keep(program("b")))
                     .withMessageStartingWith("keep: the load has ended");
             assertThat(events).containsExactly("end a");
         }
@@ -265,7 +265,7 @@ final class KeptObjectTest {
     @Test
     void anEndThatFailsChangesNothingElse() throws Exception {
         backend.complete = context -> {
-            context.keep(process("a"));
+            context.keep(program("a"));
             context.keep(new Stubborn("b", events));
         };
 

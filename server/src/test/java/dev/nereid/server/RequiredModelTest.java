@@ -10,6 +10,7 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.server.check.CheckReport;
 import dev.nereid.server.check.RepositoryCheck;
 import dev.nereid.server.options.DemandOptions;
+import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
@@ -25,6 +26,7 @@ import dev.nereid.spi.ModelInstance;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -224,7 +226,7 @@ final class RequiredModelTest {
     }
 
     @Test
-    void aModelIsUnloadedBeforeTheOnesThatItRequires() throws Exception {
+    void aModelIsUnloadedWithTheOnesThatItRequires() throws Exception {
         write("caller", parameter("load", "needed"));
         write("needed");
 
@@ -232,8 +234,8 @@ final class RequiredModelTest {
             load(server, "caller");
             unload(server, "needed", false);
             assertThat(isReady(server, "caller")).isFalse();
-            DemandFixture.await(() -> backend.events.contains("close needed"));
-            assertThat(backend.events).endsWith("close caller", "close needed");
+            // Both take no requests any more; they are closed in any order.
+            DemandFixture.await(() -> backend.events.containsAll(List.of("close caller", "close needed")));
 
             load(server, "needed");
             assertThat(isReady(server, "caller")).as("it waited").isTrue();
@@ -367,6 +369,41 @@ final class RequiredModelTest {
                     .hasMessageStartingWith("requires: the load has ended");
             assertThat(isReady(server, "needed")).isFalse();
         }
+    }
+
+    /** The caller serves on while there is a model of the name, in its own namespace first. */
+    @Test
+    void aCallerFollowsTheNamespaces() throws Exception {
+        Path other = Files.createDirectories(directory.resolve("other"));
+        Path aside = directory.resolve("aside");
+        write("caller", parameter("load", "needed"));
+        write("needed");
+        copy("needed", other);
+        ServerOptions options = ServerOptions.of(models.root(), other)
+                .withPlugins(directory.resolve("plugins"))
+                .withProviders(backend)
+                .withDirectories(directories -> directories.withNamespaces(true))
+                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withMode(ModelControlMode.POLL)
+                        .withPoll(Duration.ofMillis(20), Duration.ofMillis(20))));
+
+        try (NereidServer server = NereidServer.start(options)) {
+            Files.move(models.root().resolve("needed"), aside);
+            DemandFixture.await(() -> isReady(server, "needed")); // now that of the other repository alone
+            assertThat(isReady(server, "caller")).isTrue();
+            assertThat(backend.events).containsOnlyOnce("load caller/1").doesNotContain("close caller");
+
+            Files.move(other.resolve("needed"), directory.resolve("gone"));
+            DemandFixture.await(() -> !isReady(server, "caller"));
+            Files.move(aside, models.root().resolve("needed"));
+            DemandFixture.await(() -> isReady(server, "caller"));
+        }
+    }
+
+    private void copy(String model, Path repository) throws IOException {
+        Files.createDirectories(repository.resolve(model).resolve("1"));
+        Files.copy(
+                models.root().resolve(model).resolve("config.pbtxt"),
+                repository.resolve(model).resolve("config.pbtxt"));
     }
 
     /** Memory is reserved for both, which are estimated to take 512 KiB each. */

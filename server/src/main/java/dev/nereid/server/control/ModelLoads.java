@@ -338,7 +338,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
             }
             isLoaded = true;
             if (steps.isEmpty()) {
-                dependencies.settle(model, required(model));
+                dependencies.settle(model, required(model, false));
             }
             waits.forEach(Runnable::run); // not on a thread for loads, which the instances' requests may wait for
         } catch (InferenceException e) {
@@ -362,7 +362,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
         String model = source.key();
         try {
             Set<String> steps = sources.needed(source);
-            Set<String> needed = steps.isEmpty() ? required(model) : steps;
+            Set<String> needed = steps.isEmpty() ? required(model, reason == Reason.RELINKED) : steps;
             dependencies.begin(model, needed);
             TreeMap<String, CompletionStage<Void>> loads = new TreeMap<>();
             for (String other : reason == Reason.RELINKED ? needed : steps) {
@@ -386,12 +386,22 @@ final class ModelLoads implements RepositoryPoller.Actions {
         }
     }
 
-    /** Returns the keys of the models that the versions of a model which serve have required. */
-    private Set<String> required(String model) {
+    /**
+     * Returns the keys of the models that the versions of a model which serve have required.
+     *
+     * @param isRelinked whether names may stand for other models than before, of other namespaces, although those serve
+     */
+    private Set<String> required(String model, boolean isRelinked) {
+        Set<String> before = isRelinked ? Set.of() : dependencies.needed(model);
         return catalog.serving(model).values().stream()
                 .flatMap(generation -> generation.model().required().stream())
                 .distinct()
-                .flatMap(name -> sources.key(ModelKey.namespace(model), name).stream())
+                .flatMap(name -> before.stream()
+                        .filter(key -> ModelKey.name(key).equals(name)
+                                && !catalog.serving(key).isEmpty())
+                        .findFirst()
+                        .or(() -> sources.key(ModelKey.namespace(model), name))
+                        .stream())
                 .collect(Collectors.toSet());
     }
 
