@@ -112,7 +112,10 @@ final class SmallMethodsIT {
         CompletableFuture<ServingStatus> health =
                 CompletableFuture.supplyAsync(() -> health("m"), Thread::startVirtualThread);
         begun.await();
-        describesTheServer();
+        assertThat(frontend.client
+                        .serverMetadata(ServerMetadataRequest.getDefaultInstance())
+                        .getName())
+                .isEqualTo("fake");
         assertThat(ready).isNotDone();
         assertThat(health).isNotDone();
 

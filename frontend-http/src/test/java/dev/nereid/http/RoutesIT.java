@@ -135,13 +135,12 @@ class RoutesIT {
                 checks.add(check);
                 return check;
             });
-            try (RawHttpConnection connection = frontend.connect();
-                    RawHttpConnection leaving = frontend.connect()) {
+            try (RawHttpConnection connection = frontend.connect()) {
                 connection.request("GET", "/v2/models/id/ready");
-                leaving.request("GET", "/v2/models/id/ready");
-                assertThat(exchange("GET", "/v2/models/id").status()).isEqualTo(200);
-                leaving.close();
-
+                try (RawHttpConnection leaving = frontend.connect()) {
+                    leaving.request("GET", "/v2/models/id/ready");
+                    assertThat(exchange("GET", "/v2/models/id").status()).isEqualTo(200);
+                }
                 for (int i = 0; i < 2; i++) {
                     CompletableFuture<ModelCatalog.Readiness> check = take(checks);
                     if (isKnown) {

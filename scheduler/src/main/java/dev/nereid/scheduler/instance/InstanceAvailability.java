@@ -13,12 +13,10 @@ import org.jspecify.annotations.Nullable;
  * each change, and reads the state itself. Of two changes at a time, the one that it sees last counts.
  */
 public final class InstanceAvailability {
-    private static final Runnable NOTHING = () -> {};
-
     /** Why it takes no batch; {@code null} if it does. */
     private final AtomicReference<@Nullable String> reason = new AtomicReference<>();
 
-    private volatile Runnable listener = NOTHING;
+    private volatile Runnable listener = InstanceAvailability::ignore;
 
     /**
      * Keeps batches from the instance. Does not wait.
@@ -56,6 +54,8 @@ public final class InstanceAvailability {
 
     /** Ends the notification: the instance is closed. */
     void end() {
-        listener = NOTHING;
+        listener = InstanceAvailability::ignore;
     }
+
+    private static void ignore() {}
 }
