@@ -392,17 +392,20 @@ final class ModelLoads implements RepositoryPoller.Actions {
      * @param isRelinked whether names may stand for other models than before, of other namespaces, although those serve
      */
     private Set<String> required(String model, boolean isRelinked) {
-        Set<String> before = isRelinked ? Set.of() : dependencies.needed(model);
+        Set<String> before = dependencies.needed(model);
         return catalog.serving(model).values().stream()
                 .flatMap(generation -> generation.model().required().stream())
                 .distinct()
-                .flatMap(name -> before.stream()
-                        .filter(key -> ModelKey.name(key).equals(name)
-                                && !catalog.serving(key).isEmpty())
-                        .findFirst()
-                        .or(() -> sources.key(ModelKey.namespace(model), name))
-                        .stream())
+                .flatMap(name -> key(model, name, before, isRelinked).stream())
                 .collect(Collectors.toSet());
+    }
+
+    private Optional<String> key(String model, String name, Set<String> before, boolean isRelinked) {
+        Optional<String> known =
+                before.stream().filter(key -> ModelKey.name(key).equals(name)).findFirst();
+        return known.filter(key -> !isRelinked && !catalog.serving(key).isEmpty())
+                .or(() -> sources.key(ModelKey.namespace(model), name))
+                .or(() -> known); // that is gone: the model is unloaded with it
     }
 
     /** Loads the models that the backend of a model requires, on the thread of its load. */
