@@ -8,7 +8,8 @@ import java.util.Optional;
  * <em>Implemented by the server.</em>
  *
  * <p>A response that is not closed keeps the other model from being unloaded. The server releases it, and logs that once, when
- * neither the response nor a tensor or memory segment of it is reachable, and with the close of the model that holds it.
+ * neither the response nor a tensor or memory segment of it is reachable, and with the end of the model that holds it: when
+ * that is unloaded and has completed its requests, before its close if the other model waits.
  *
  * @since 1.0
  */

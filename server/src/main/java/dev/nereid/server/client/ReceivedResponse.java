@@ -26,7 +26,8 @@ final class ReceivedResponse implements ModelResponse {
     /** The scope of the outputs. What is registered with it runs when neither this object nor a tensor is reachable. */
     private final Arena reachability = Arena.ofAuto();
 
-    /** Creates the view of a response, whose memory belongs to {@code held}. */
+    /** Creates the view of a response. Its memory belongs to {@code held}. */
+    @SuppressWarnings("restricted") // a segment without bytes
     ReceivedResponse(InferResponse response, HeldResponse held) {
         this.response = response;
         this.held = held;
@@ -58,6 +59,7 @@ final class ReceivedResponse implements ModelResponse {
     }
 
     /** Returns a tensor that keeps the response reachable. */
+    @SuppressWarnings("restricted") // of the same memory and size
     private Tensor view(String name, Tensor tensor) {
         MemorySegment data = tensor.data();
         if (!data.isNative()) { // an array, which is reachable itself

@@ -5,7 +5,9 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.server.response.HeldResponse;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelResponseObserver;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
@@ -20,7 +22,7 @@ final class SentModelRequest implements ResponseObserver {
 
     private final OutgoingRequest request;
     private final String model;
-    private final Function<InferResponse, HeldResponse> holding;
+    private final Function<InferResponse, @Nullable HeldResponse> holding;
 
     /**
      * Receives the responses. {@code null} after the end: the scheduler keeps this object as long as a response is open,
@@ -37,13 +39,13 @@ final class SentModelRequest implements ResponseObserver {
      * @param request cancelled with its cause, and by an observer that fails
      * @param model the name of the other model, for the log
      * @param observer receives the responses
-     * @param holding takes note of a response
+     * @param holding takes note of a response; {@code null} if the sender is closed
      */
     SentModelRequest(
             OutgoingRequest request,
             String model,
             ModelResponseObserver observer,
-            Function<InferResponse, HeldResponse> holding) {
+            Function<InferResponse, @Nullable HeldResponse> holding) {
         this.request = request;
         this.model = model;
         this.observer = observer;
@@ -62,7 +64,17 @@ final class SentModelRequest implements ResponseObserver {
     @Override
     public void onResponse(InferResponse response) {
         boolean last = response.isFinal();
-        ReceivedResponse received = new ReceivedResponse(response, holding.apply(response));
+        HeldResponse held = holding.apply(response);
+        if (held == null) {
+            request.cancel();
+            end(
+                    "onError",
+                    one -> one.onError(new BackendException(
+                            ErrorCode.UNAVAILABLE,
+                            "response of model '" + model + "': the model that requested it is closed")));
+            return;
+        }
+        ReceivedResponse received = new ReceivedResponse(response, held);
         boolean accepted = false;
         try {
             accepted = guard("onResponse", one -> one.onResponse(received));

@@ -94,16 +94,18 @@ final class ModelShutdown {
 
     /** Waits for ensembles, and for models that send requests to others, before those refuse them. */
     private void awaitCallers(long deadline) throws InterruptedException {
-        List<ServedModel> calling = live.all().stream()
-                .filter(this::isCalling)
-                .map(Generation::model)
-                .toList();
+        live.all().forEach(generation -> generation.model().expectUnload());
+        List<Generation> calling = live.all().stream().filter(this::isCalling).toList();
         boolean inTime = true;
-        while (inTime && calling.stream().anyMatch(ServedModel::hasRequests)) { // they may send requests to each other
-            for (ServedModel model : calling) {
-                inTime = inTime && model.awaitIdle(deadline - nanoTime.getAsLong());
+        while (inTime && calling.stream().anyMatch(ModelShutdown::isWorking)) { // they may send requests to each other
+            for (Generation generation : calling) {
+                inTime = inTime && awaitIdle(generation, deadline);
             }
         }
+    }
+
+    private static boolean isWorking(Generation generation) {
+        return generation.model().hasRequests() && !generation.isHeld();
     }
 
     /** Returns whether any model sends requests to others, so that clients have to be refused before those are. */

@@ -190,9 +190,14 @@ final class InstanceMemory implements AutoCloseable {
         private final Held held;
         private final MemorySegment segment;
 
+        @SuppressWarnings("restricted") // of the same memory and size
         Allocated(InstanceMemory memory, Held held) {
             this.held = held;
-            segment = held.buffer.segment().reinterpret(Arena.ofAuto(), _ -> memory.forgotten(held));
+            segment = held.buffer
+                    .segment()
+                    .reinterpret(
+                            Arena.ofAuto(),
+                            _ -> Thread.ofVirtual().name("forgotten-memory").start(() -> memory.forgotten(held)));
         }
 
         @Override

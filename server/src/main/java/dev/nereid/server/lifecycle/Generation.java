@@ -24,10 +24,11 @@ public final class Generation implements Resolution {
     /** How long the last use is not written again. */
     private static final long USE_NANOS = 1_000_000;
 
-    /** How long a close waits for requests before it looks who holds responses, at first and at most. */
+    /** How long a close waits for requests before it looks who holds responses, at first. */
     private static final long FIRST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private static final long LAST_LOOK_NANOS = TimeUnit.MINUTES.toNanos(1);
+    /** How often a close has the heap collected: a plugin may hold responses on purpose. */
+    private static final int MAX_COLLECTIONS = 3;
 
     private final LeaseCounter leases = new LeaseCounter();
     private final CompletableFuture<Void> closed = new CompletableFuture<>();
@@ -216,17 +217,20 @@ public final class Generation implements Resolution {
      * turn.
      */
     private void awaitRequests() {
+        model.drain();
         long nanos = FIRST_LOOK_NANOS;
+        int collections = 0;
         boolean wasHeld = false;
         try {
             while (!model.awaitIdle(nanos)) {
                 boolean isHeld = isHeld();
-                if (isHeld) {
+                if (isHeld && collections < MAX_COLLECTIONS) {
                     holders.findForgotten();
-                    nanos = Math.min(2 * nanos, LAST_LOOK_NANOS);
+                    collections++;
+                    nanos *= 2;
                 }
                 if (isHeld && wasHeld) { // still, so that no request has moved between threads meanwhile
-                    model.responses().ifPresent(ResponseHolder::close);
+                    model.responses().ifPresent(ResponseHolder::releaseAll);
                 }
                 wasHeld = isHeld;
             }

@@ -505,7 +505,7 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /** Refuses requests that wait while no instance is available: the version is to be unloaded. Never blocks. */
-    void expectUnload() {
+    public void expectUnload() {
         scheduler.expectUnload();
     }
 

@@ -112,13 +112,14 @@ public final class ResponseHolder {
      *
      * @param response the response, owned by the result
      * @param place where its request was sent, as of {@link #sends}
-     * @return the response, held until it is closed
+     * @return the response, held until it is closed; {@code null} if the model is closed, so that nothing may read it
      */
-    public HeldResponse add(InferResponse response, @Nullable Throwable place) {
+    public @Nullable HeldResponse add(InferResponse response, @Nullable Throwable place) {
         HeldResponse added = new HeldResponse(this, response, all.open(), place);
         held.add(added);
         if (closed) {
-            added.release(); // nothing of the plugin can wait for it
+            added.release();
+            return null;
         }
         return added;
     }
@@ -182,6 +183,11 @@ public final class ResponseHolder {
     public void close() {
         closed = true;
         all.remove(this);
+        releaseAll();
+    }
+
+    /** Releases the responses that the model holds, and reports them. */
+    public void releaseAll() {
         List<HeldResponse> released =
                 held.stream().filter(HeldResponse::release).toList();
         if (!released.isEmpty()) {

@@ -1,6 +1,7 @@
 package dev.nereid.server.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.ModelRef;
@@ -13,6 +14,7 @@ import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
@@ -72,7 +74,7 @@ final class ForgottenResponsesTest {
     void anUnreachableResponseIsReleasedAndReported() throws InterruptedException {
         forget();
 
-        awaitCollected(() -> open() == 0);
+        awaitForgotten();
 
         assertThat(holder.size()).isZero();
         assertThat(live.holders().forgotten())
@@ -87,7 +89,7 @@ final class ForgottenResponsesTest {
             forget();
         }
 
-        awaitCollected(() -> open() == 0);
+        awaitForgotten();
 
         assertThat(live.holders().forgotten()).hasSizeBetween(1, 2); // one without a place, then the first with one
     }
@@ -96,7 +98,7 @@ final class ForgottenResponsesTest {
     void aResponseThatItsObserverKeepsIsReleasedWithTheObserver() throws InterruptedException {
         forgetKept();
 
-        awaitCollected(() -> open() == 0);
+        awaitForgotten();
 
         assertThat(live.holders().forgotten()).hasSize(1);
     }
@@ -164,7 +166,17 @@ final class ForgottenResponsesTest {
                         "model 'caller', version 3, plugin 'tokens': 2 responses of model 'echo' were not closed,"
                                 + " and the server released them (expected: ModelResponse.close, such as by try-with-resources)");
         held.forEach(ModelResponse::close);
-        send();
+    }
+
+    @Test
+    void aClosedModelGetsNoResponse() {
+        holder.close();
+
+        assertThatThrownBy(this::send)
+                .isInstanceOfSatisfying(
+                        BackendException.class,
+                        error -> assertThat(error.code()).isEqualTo(ErrorCode.UNAVAILABLE))
+                .hasMessage("response of model 'echo': the model that requested it is closed");
         assertThat(open()).isZero();
     }
 
@@ -198,6 +210,11 @@ final class ForgottenResponsesTest {
         for (int i = 0; i < ROUNDS; i++) {
             System.gc();
         }
+    }
+
+    /** Waits until all responses are released, and one is reported. */
+    private void awaitForgotten() {
+        awaitCollected(() -> open() == 0 && !live.holders().forgotten().isEmpty());
     }
 
     private static void awaitCollected(BooleanSupplier condition) {
