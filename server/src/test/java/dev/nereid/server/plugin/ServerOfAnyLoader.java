@@ -1,6 +1,7 @@
 package dev.nereid.server.plugin;
 
 import dev.nereid.server.plugin.jar.SpiVersion;
+import java.io.Closeable;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -8,7 +9,7 @@ import java.util.Map;
 import java.util.function.Function;
 
 /** The plugins of one server behind types of the JDK, for a test that has other classes of the server. */
-public final class ServerOfAnyLoader implements Function<List<Path>, List<String>>, AutoCloseable {
+public final class ServerOfAnyLoader implements Function<List<Path>, List<String>>, Closeable {
     private final List<BackendRegistry> open = new ArrayList<>();
 
     /** Opens a directory of plugins with a cache directory, and returns the reason or notice of each. */

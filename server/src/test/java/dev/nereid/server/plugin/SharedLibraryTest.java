@@ -7,7 +7,9 @@ import dev.nereid.server.plugin.jar.PluginException;
 import dev.nereid.server.plugin.jar.PluginNatives;
 import dev.nereid.server.plugin.jar.PluginSource;
 import dev.nereid.server.plugin.jar.SpiVersion;
+import java.io.Closeable;
 import java.io.File;
+import java.io.IOException;
 import java.lang.ref.WeakReference;
 import java.net.URL;
 import java.net.URLClassLoader;
@@ -161,17 +163,17 @@ final class SharedLibraryTest {
     }
 
     /** A server behind types of the JDK. */
-    private record Server(Function<List<Path>, List<String>> plugins, AutoCloseable end) implements AutoCloseable {
+    private record Server(Function<List<Path>, List<String>> plugins, Closeable end) implements Closeable {
         @SuppressWarnings("unchecked")
         static Server of(ClassLoader loader) throws ReflectiveOperationException {
             Object server = loader.loadClass(ServerOfAnyLoader.class.getName())
                     .getConstructor()
                     .newInstance();
-            return new Server((Function<List<Path>, List<String>>) server, (AutoCloseable) server);
+            return new Server((Function<List<Path>, List<String>>) server, (Closeable) server);
         }
 
         @Override
-        public void close() throws Exception {
+        public void close() throws IOException {
             end.close();
         }
     }
