@@ -180,7 +180,7 @@ final class SharedLibraryTest {
 
     private static URLClassLoader server() throws Exception {
         List<URL> path = new ArrayList<>();
-        for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+        for (String entry : System.getProperty("java.class.path").split(File.pathSeparator, -1)) {
             path.add(Path.of(entry).toUri().toURL());
         }
         return new URLClassLoader("server", path.toArray(URL[]::new), ClassLoader.getPlatformClassLoader());
