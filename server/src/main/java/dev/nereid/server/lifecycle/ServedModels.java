@@ -374,7 +374,7 @@ public final class ServedModels implements ModelCatalog {
     @Override
     public List<HeldResponses> heldResponses() {
         Map<ModelRef, HeldResponses> all = new TreeMap<>(
-                Comparator.comparing(ModelRef::name, ModelKey.ORDER).thenComparing(ModelRef::version));
+                Comparator.comparing(ModelRef::name, ModelKey.ORDER).thenComparingLong(ModelRef::version));
         for (Generation generation : live.all()) {
             ModelRef version = new ModelRef(generation.key(), generation.model().version());
             generation.model().heldResponses().ifPresent(held -> all.merge(version, held, HeldResponses::plus));
