@@ -85,7 +85,7 @@ public final class ResponseHolders {
         if (counts.isEmpty()) {
             return "";
         }
-        long others = counts.size() - MAX_NAMED;
+        int others = counts.size() - MAX_NAMED;
         return "waits for responses that are not closed: "
                 + String.join(
                         ", ",
