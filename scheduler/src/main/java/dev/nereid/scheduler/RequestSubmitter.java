@@ -266,6 +266,7 @@ final class RequestSubmitter implements Continuations.Target {
             case ACCEPTED -> {}
             case FULL -> refuse(request, SchedulerErrors.full(request.checked()), submitting);
             case STOPPED -> refuse(request, SchedulerErrors.stopped(request.checked()), submitting);
+            case STRANDED -> refuse(request, SchedulerErrors.stranded(request.checked()), submitting);
             case NO_INSTANCE -> refuse(request, SchedulerErrors.noInstance(request.checked()), submitting);
         }
     }

@@ -12,6 +12,8 @@ public sealed interface OfferResult permits OfferResult.Outcome, OfferResult.Ref
         FULL,
         /** The queue is stopped. */
         STOPPED,
+        /** No instance is available, and the model is about to be unloaded. */
+        STRANDED,
         /** No instance is left to execute the request. */
         NO_INSTANCE
     }

@@ -249,8 +249,11 @@ public final class RequestQueue implements RequestIntake {
     /** Adds a request; accepts one that was cancelled meanwhile, and its memory released, without adding it. */
     @GuardedBy("lock")
     private OfferResult.Outcome add(QueueEntry entry) {
-        if (taker.isStopped() || idleInstances.isStranded()) {
+        if (taker.isStopped()) {
             return OfferResult.Outcome.STOPPED;
+        }
+        if (idleInstances.isStranded()) {
+            return OfferResult.Outcome.STRANDED;
         }
         if (idleInstances.hasNoInstances()) {
             return OfferResult.Outcome.NO_INSTANCE;

@@ -361,7 +361,7 @@ final class InstanceAvailabilityTest {
         assertThat(other.batches()).containsExactly(List.of("a"));
 
         other.availability.unavailable(REASON);
-        assertThat(submit(scheduler, "b").await().error().code()).isEqualTo(ErrorCode.UNAVAILABLE);
+        submit(scheduler, "b").await().assertError(ErrorCode.UNAVAILABLE, STRANDED.formatted("b"));
 
         other.availability.available();
         assertThat(submit(scheduler, "c").await().responses()).hasSize(1);
