@@ -29,11 +29,15 @@ final class ReadinessCheck {
     private final Supplier<CompletionStage<Void>> check;
     private final Consumer<Throwable> log;
 
-    /** The check that has not ended; {@code null} for none. */
-    private final AtomicReference<@Nullable CompletableFuture<Readiness>> running = new AtomicReference<>();
+    /**
+     * The state of the check. Immutable.
+     *
+     * @param running the check that has not ended; {@code null} for none
+     * @param last the result of the last check, or that of the running one if it takes too long
+     */
+    private record State(@Nullable CompletableFuture<Readiness> running, Readiness last) {}
 
-    /** The result of the last check. */
-    private volatile Readiness last = Readiness.READY;
+    private final AtomicReference<State> state = new AtomicReference<>(new State(null, Readiness.READY));
 
     /**
      * Creates the check of an instance.
@@ -50,7 +54,7 @@ final class ReadinessCheck {
 
     /** Returns the result of the last check, ready before the first. */
     Readiness last() {
-        return last;
+        return state.get().last();
     }
 
     /**
@@ -62,8 +66,10 @@ final class ReadinessCheck {
      */
     CompletableFuture<Readiness> begin(LongSupplier nanoTime, Timer timer) {
         CompletableFuture<Readiness> begun = new CompletableFuture<>();
-        CompletableFuture<Readiness> present = running.compareAndExchange(null, begun);
-        if (present != null) {
+        CompletableFuture<Readiness> present = state.updateAndGet(
+                        now -> now.running() == null ? new State(begun, now.last()) : now)
+                .running();
+        if (present != null && present != begun) {
             return present;
         }
         try {
@@ -78,7 +84,7 @@ final class ReadinessCheck {
     }
 
     private void limit(CompletableFuture<Readiness> begun, long now, Timer timer) {
-        Timeout timeout = timer.newTimeout(() -> complete(
+        Timeout timeout = timer.newTimeout(() -> late(
                 begun,
                 Readiness.notReady(
                         ErrorCode.UNAVAILABLE,
@@ -88,13 +94,16 @@ final class ReadinessCheck {
         timeout.scheduleAtLatest(now + LIMIT_NANOS);
     }
 
-    private void end(CompletableFuture<Readiness> begun, @Nullable Throwable failure) {
-        running.compareAndSet(begun, null); // first: one that asks after the result begins another check
-        complete(begun, failure == null ? Readiness.READY : notReady(failure));
+    /** Completes a check that takes too long, unless it has ended: the result of its end stays. */
+    private void late(CompletableFuture<Readiness> begun, Readiness result) {
+        state.updateAndGet(now -> now.running() == begun ? new State(begun, result) : now);
+        begun.complete(result);
     }
 
-    private void complete(CompletableFuture<Readiness> begun, Readiness result) {
-        last = result;
+    private void end(CompletableFuture<Readiness> begun, @Nullable Throwable failure) {
+        Readiness result = failure == null ? Readiness.READY : notReady(failure);
+        // First: one that asks after the result begins another check.
+        state.updateAndGet(now -> new State(now.running() == begun ? null : now.running(), result));
         begun.complete(result);
     }
 
