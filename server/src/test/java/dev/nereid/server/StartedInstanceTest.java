@@ -186,6 +186,7 @@ final class StartedInstanceTest {
     void clientsLoadOtherModelsWhileInstancesStart() throws Exception {
         write("slow", 2);
         write("fast", 1);
+        write("faster", 1);
 
         try (NereidServer server = NereidServer.start(options(1))) {
             CompletableFuture<Void> slow = load(server, "slow");
@@ -193,6 +194,7 @@ final class StartedInstanceTest {
             get(load(server, "fast"));
 
             backend.start("slow_0_1").complete(null);
+            get(load(server, "faster")); // with the permit that the load of the other one would take now
             assertThat(slow).isNotDone();
             backend.start("slow_0_0").complete(null);
             get(slow);
@@ -301,13 +303,18 @@ final class StartedInstanceTest {
     @Test
     void anUnloadFollowsTheStart() throws Exception {
         write("slow", 1);
+        write("fast", 1);
 
         try (NereidServer server = NereidServer.start(options(4))) {
             CompletableFuture<Void> slow = load(server, "slow");
             awaitEvent("make slow_0_0");
             CompletableFuture<Void> unload =
                     server.control().unload("slow", false).toCompletableFuture();
+            get(load(server, "fast"));
+            get(server.control().unload("fast", false).toCompletableFuture()); // after the unload of the other one
+            assertThat(slow).isNotDone();
             assertThat(unload).isNotDone();
+            assertThat(backend.events).doesNotContain("close slow_0_0", "close slow_0_0, cancelled");
             backend.start("slow_0_0").complete(null);
             get(slow);
             get(unload);
