@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelCatalog.Readiness;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatus;
 import dev.nereid.server.check.CheckReport;
 import dev.nereid.server.check.RepositoryCheck;
 import dev.nereid.server.options.DemandOptions;
@@ -70,6 +72,11 @@ final class RequiredModelTest {
     private static final class Calling implements BackendProvider, Backend {
         final List<String> events = new CopyOnWriteArrayList<>();
         final Set<String> unready = ConcurrentHashMap.newKeySet();
+        final Map<String, InstanceContext> places = new ConcurrentHashMap<>();
+
+        /** What checks of instances that are ready return. */
+        volatile CompletionStage<Void> check = CompletableFuture.completedStage(null);
+
         volatile Consumer<ModelContext> inLoad = _ -> {};
 
         @Override
@@ -106,6 +113,7 @@ final class RequiredModelTest {
             return new Model() {
                 @Override
                 public ModelInstance newInstance(InstanceContext place) {
+                    places.put(name, place);
                     return new CallingInstance(Calling.this, name);
                 }
 
@@ -127,7 +135,7 @@ final class RequiredModelTest {
         public CompletionStage<Void> checkReady() {
             return backend.unready.contains(model)
                     ? CompletableFuture.failedStage(new BackendException(ErrorCode.UNAVAILABLE, "not ready"))
-                    : CompletableFuture.completedStage(null);
+                    : backend.check;
         }
     }
 
@@ -286,6 +294,59 @@ final class RequiredModelTest {
             assertThat(isReady(server, "caller")).isFalse();
             backend.unready.clear();
             assertThat(isReady(server, "caller")).isTrue();
+        }
+    }
+
+    /** Instances that are about to go on are no reason to take the server out of service, also behind other models. */
+    @Test
+    void aRequiredModelThatIsUnavailableLeavesTheServerReady() throws Exception {
+        write("caller", parameter("load", "middle"));
+        write("middle", parameter("load", "needed"));
+        write("needed");
+
+        try (NereidServer server = NereidServer.start(options(1, "caller"))) {
+            backend.places.get("needed").unavailable("process is started");
+            assertThat(server.isReady()).isTrue();
+            assertThat(server.models().index())
+                    .filteredOn(status -> !status.name().equals("needed"))
+                    .extracting(ModelStatus::reason)
+                    .containsOnly("");
+            assertThat(isReady(server, "caller")).isFalse();
+            assertThat(server.models().checkReady(ModelRef.latest("caller")).toCompletableFuture())
+                    .isCompletedWithValue(
+                            Readiness.notReady(ErrorCode.UNAVAILABLE, "required models that are not ready: middle"));
+
+            backend.places.get("needed").available();
+            assertThat(isReady(server, "caller")).isTrue();
+            backend.unready.add("needed");
+            assertThat(isReady(server, "caller")).isFalse();
+            assertThat(server.isReady()).isFalse();
+            assertThat(server.models().index())
+                    .filteredOn(status -> status.name().equals("middle"))
+                    .extracting(ModelStatus::reason)
+                    .containsExactly("required models that are not ready: needed");
+        }
+    }
+
+    /** Each model of a chain asks the next one once. */
+    @Test
+    void checksOfAChainTakeTime() throws Exception {
+        int last = 30;
+        for (int i = 0; i < last; i++) {
+            write("m" + i, parameter("load", "m" + (i + 1)));
+        }
+        write("m" + last);
+
+        try (NereidServer server = NereidServer.start(options(1, "m0"))) {
+            CompletableFuture<Void> check = new CompletableFuture<>();
+            backend.check = check;
+            CompletableFuture<Readiness> readiness =
+                    server.models().checkReady(ModelRef.latest("m0")).toCompletableFuture();
+            assertThat(isReady(server, "m0")).as("as before").isTrue();
+            assertThat(readiness).isNotDone();
+
+            check.complete(null);
+            assertThat(readiness).isCompletedWithValue(Readiness.READY);
         }
     }
 

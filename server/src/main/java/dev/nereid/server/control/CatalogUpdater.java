@@ -23,6 +23,7 @@ import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -87,13 +88,19 @@ final class CatalogUpdater {
         return models.find(model).filter(ModelEntry::isInvalid).isPresent();
     }
 
-    /** Returns whether a model is ready. Never blocks. */
-    boolean isReady(String model) {
+    /** Returns whether a model leaves the server ready. Never blocks. */
+    boolean leavesReady(String model) {
         try {
-            return models.isReady(ModelRef.latest(model));
+            return models.leavesReady(ModelRef.latest(model));
         } catch (InferenceException e) { // nothing is known of it
             return false;
         }
+    }
+
+    /** Checks whether a model can serve. Never blocks; the stage completes within seconds, on any thread. */
+    CompletionStage<Boolean> checkReady(String model) {
+        return models.checkReady(ModelRef.latest(model))
+                .handle((result, _) -> result != null && result.isReady()); // none if nothing is known of it
     }
 
     /** Returns whether anything is known of a model. */

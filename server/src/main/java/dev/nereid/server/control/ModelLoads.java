@@ -27,6 +27,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -465,11 +466,25 @@ final class ModelLoads implements RepositoryPoller.Actions {
         }
 
         @Override
-        public List<String> unready() {
+        public List<String> failed() {
             return dependencies.needed(model).stream()
-                    .filter(other -> !catalog.isReady(other))
+                    .filter(other -> !catalog.leavesReady(other))
                     .map(ModelKey::name)
                     .toList();
+        }
+
+        @Override
+        public CompletionStage<List<String>> checkReady() {
+            CompletionStage<List<String>> unready = CompletableFuture.completedStage(List.of());
+            for (String other : dependencies.needed(model)) {
+                unready = unready.thenCombine(
+                        catalog.checkReady(other),
+                        (before, isReady) -> isReady
+                                ? before
+                                : Stream.concat(before.stream(), Stream.of(ModelKey.name(other)))
+                                        .toList());
+            }
+            return unready;
         }
     }
 

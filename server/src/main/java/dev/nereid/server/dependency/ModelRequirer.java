@@ -2,6 +2,8 @@ package dev.nereid.server.dependency;
 
 import dev.nereid.api.InferenceException;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 
 /** Loads the models that one model requires. Safe for use by any thread. */
 public interface ModelRequirer {
@@ -19,11 +21,21 @@ public interface ModelRequirer {
     boolean require(String name);
 
     /**
-     * Finds the required models that are not ready. Never blocks.
+     * Finds the required models that do not leave the server ready. Instances that are unavailable for a while count as
+     * ready. Never blocks.
      *
-     * @return their names; empty if all are ready
+     * @return their names; empty if all leave it ready
      */
-    default List<String> unready() {
+    default List<String> failed() {
         return List.of();
+    }
+
+    /**
+     * Finds the required models that cannot serve now. Never blocks; the stage completes within seconds, on any thread.
+     *
+     * @return their names; empty if all can serve
+     */
+    default CompletionStage<List<String>> checkReady() {
+        return CompletableFuture.completedStage(List.of());
     }
 }

@@ -2,6 +2,8 @@ package dev.nereid.server.dependency;
 
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentSkipListSet;
 
 /** The models that one version requires, as its backend declares them during the load. Safe for use by any thread. */
@@ -54,11 +56,21 @@ public final class RequiredModels {
     }
 
     /**
-     * Finds the required models that are not ready. Never blocks.
+     * Finds the required models that do not leave the server ready. Instances that are unavailable for a while count as
+     * ready. Never blocks.
      *
-     * @return their names; empty if all are ready
+     * @return their names; empty if all leave it ready
      */
-    public List<String> unready() {
-        return names.isEmpty() ? List.of() : requirer.unready();
+    public List<String> failed() {
+        return names.isEmpty() ? List.of() : requirer.failed();
+    }
+
+    /**
+     * Finds the required models that cannot serve now. Never blocks; the stage completes within seconds, on any thread.
+     *
+     * @return their names; empty if all can serve
+     */
+    public CompletionStage<List<String>> checkReady() {
+        return names.isEmpty() ? CompletableFuture.completedStage(List.of()) : requirer.checkReady();
     }
 }

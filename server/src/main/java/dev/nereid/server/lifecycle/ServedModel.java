@@ -35,6 +35,7 @@ import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.request.RequestChecks;
 import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
@@ -323,30 +324,40 @@ public final class ServedModel implements AutoCloseable {
 
     /** Returns whether it leaves the server ready. */
     boolean isReady() {
-        return scheduler.isReady() && mayServe();
+        return scheduler.isReady() && mayServe() && load.required().failed().isEmpty();
     }
 
     /** Checks whether it can serve. Never blocks; the stage completes within seconds, on any thread. */
     CompletionStage<ModelCatalog.Readiness> checkReady() {
-        return mayServe() ? scheduler.checkReady() : CompletableFuture.completedStage(ModelCatalog.Readiness.NOT_READY);
+        if (!mayServe()) {
+            return CompletableFuture.completedStage(ModelCatalog.Readiness.NOT_READY);
+        }
+        return scheduler
+                .checkReady()
+                .thenCombine(
+                        load.required().checkReady(),
+                        (own, unready) -> unready.isEmpty() || !own.isReady()
+                                ? own
+                                : ModelCatalog.Readiness.notReady(ErrorCode.UNAVAILABLE, unreadyModels(unready)));
     }
 
     private boolean mayServe() {
-        return !threads().tooMany()
-                && heapProblem.isEmpty()
-                && load.required().unready().isEmpty();
+        return !threads().tooMany() && heapProblem.isEmpty();
     }
 
     /** Returns what keeps it from being ready, in one line; empty for nothing. */
     String problems() {
-        return Stream.of(scheduler.problems(), threads().problem(), heapProblem, unreadyModels())
+        return Stream.of(
+                        scheduler.problems(),
+                        threads().problem(),
+                        heapProblem,
+                        unreadyModels(load.required().failed()))
                 .filter(problem -> !problem.isEmpty())
                 .findFirst()
                 .orElse("");
     }
 
-    private String unreadyModels() {
-        List<String> unready = load.required().unready();
+    private static String unreadyModels(List<String> unready) {
         return unready.isEmpty() ? "" : "required models that are not ready: " + String.join(", ", unready);
     }
 
