@@ -80,6 +80,10 @@ final class UnavailableInstanceTest {
     void requestsWaitUntilAnInstanceIsAvailable() throws InterruptedException {
         try (LocalServer server = start()) {
             PendingRequest request = server.send("first", LocalRequest.of("INPUT", 1));
+            context("second_0_0").available();
+            assertThat(server.infer("second", LocalRequest.of("INPUT", 2)).floats("OUTPUT"))
+                    .containsExactly(2);
+            assertThat(executed.take()).as("after the other request").isEqualTo("second_0_0");
             assertThat(executed.poll()).isNull();
 
             context("first_0_1").available();
