@@ -80,7 +80,7 @@ public final class ModelHandler {
     }
 
     private static void sendReady(HttpServerResponse response, ModelCatalog.Readiness readiness) {
-        if (response.ended() || response.closed()) {
+        if (hasEnded(response)) {
             return;
         }
         if (readiness.isReady()) {
@@ -97,12 +97,20 @@ public final class ModelHandler {
     private static void sendFailure(HttpServerRequest request, Throwable thrown) {
         Throwable failure =
                 thrown instanceof CompletionException && thrown.getCause() != null ? thrown.getCause() : thrown;
-        if (failure instanceof InferenceException error) {
-            HttpErrors.send(request.response(), error, ContentTypes.TEXT);
-        } else {
+        boolean hasEnded = hasEnded(request.response());
+        if (!(failure instanceof InferenceException error)) {
             LOG.atError().addKeyValue("path", request.path()).setCause(failure).log("request not handled");
-            HttpErrors.sendInternal(request.response());
+            if (!hasEnded) {
+                HttpErrors.sendInternal(request.response());
+            }
+        } else if (!hasEnded) {
+            HttpErrors.send(request.response(), error, ContentTypes.TEXT);
         }
+    }
+
+    /** Returns whether the client has left, or has a response, when the check of an instance ends. */
+    private static boolean hasEnded(HttpServerResponse response) {
+        return response.ended() || response.closed();
     }
 
     private static void write(JsonGenerator json, ModelMetadata model) throws IOException {
