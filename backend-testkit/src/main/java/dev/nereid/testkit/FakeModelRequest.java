@@ -231,32 +231,49 @@ public final class FakeModelRequest implements ModelRequest {
     }
 
     private void respond(Map<String, Tensor> values, boolean isFinal) {
+        if (completed.get()) {
+            return;
+        }
+        Response response =
+                new Response(memory, values, isFinal || isSingle, openResponses); // now: the turn may be later
         calls.run(() -> {
-            if (!completed.get()) {
-                openResponses.incrementAndGet();
-                observer.orElseThrow().onResponse(new Response(memory, values, isFinal || isSingle, openResponses));
+            if (completed.get()) {
+                response.close();
+            } else {
+                observer.orElseThrow().onResponse(response);
             }
         });
     }
 
-    /** Ends the request without an error. */
+    /** Ends the request without an error, after the responses that were sent before. */
     public void complete() {
-        if (completed.compareAndSet(false, true)) {
-            hooks.forEach(CancelHook::close);
-            calls.run(() -> observer.orElseThrow().onCompleted());
-        }
+        end(ModelResponseObserver::onCompleted);
     }
 
     /**
-     * Ends the request with an error.
+     * Ends the request with an error, after the responses that were sent before.
      *
      * @param error the error
      */
     public void fail(BackendException error) {
-        if (completed.compareAndSet(false, true)) {
+        end(receiver -> receiver.onError(error));
+    }
+
+    private void end(Consumer<ModelResponseObserver> call) {
+        calls.run(() -> {
+            if (endInTurn()) {
+                call.accept(observer.orElseThrow());
+            }
+        });
+    }
+
+    /** Marks the end in the turn of a call, so that responses with an earlier turn are not dropped. */
+    private boolean endInTurn() {
+        boolean isFirst = completed.compareAndSet(false, true);
+        if (isFirst) {
             hooks.forEach(CancelHook::close);
-            calls.run(() -> observer.orElseThrow().onError(error));
         }
+        return isFirst;
     }
 
     @Override
@@ -359,9 +376,9 @@ public final class FakeModelRequest implements ModelRequest {
         send(new ModelResponseObserver() {
             @Override
             public void onResponse(ModelResponse response) {
-                complete(); // the first response of a model that is not decoupled is the last
+                endInTurn(); // the first response of a model that is not decoupled is the last
                 if (!stage.complete(response)) {
-                    response.close(); // a second one
+                    response.close(); // the caller has completed the stage
                 }
             }
 
@@ -419,12 +436,20 @@ public final class FakeModelRequest implements ModelRequest {
         Response(LeakCheckingMemory memory, Map<String, Tensor> values, boolean isFinal, AtomicInteger open) {
             this.open = open;
             this.isFinal = isFinal;
-            values.forEach((name, value) -> {
-                TensorBuffer buffer = memory.allocate(value.byteSize());
-                MemorySegment.copy(value.data(), 0, buffer.segment(), 0, value.byteSize());
-                Tensor copy = Tensor.of(name, value.type(), value.shape(), buffer.segment(), MemoryPlace.HOST);
-                outputs.put(name, new Output(copy, buffer, new AtomicInteger(1)));
-            });
+            try {
+                values.forEach((name, value) -> add(memory, name, value));
+            } catch (RuntimeException e) {
+                outputs.values().forEach(Output::release);
+                throw e;
+            }
+            open.incrementAndGet();
+        }
+
+        private void add(LeakCheckingMemory memory, String name, Tensor value) {
+            TensorBuffer buffer = memory.allocate(value.byteSize());
+            Tensor copy = Tensor.of(name, value.type(), value.shape(), buffer.segment(), MemoryPlace.HOST);
+            outputs.put(name, new Output(copy, buffer, new AtomicInteger(1)));
+            MemorySegment.copy(value.data(), 0, buffer.segment(), 0, value.byteSize());
         }
 
         @Override

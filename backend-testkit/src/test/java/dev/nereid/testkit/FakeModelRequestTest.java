@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
@@ -12,8 +13,10 @@ import dev.nereid.spi.ModelResponseObserver;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
+import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -133,6 +136,54 @@ final class FakeModelRequestTest {
                 .withMessage("a fault");
 
         assertThat(calls).containsExactly("response", "CANCELLED");
+    }
+
+    @Test
+    void deliversNestedResponses() {
+        FakeModelRequest[] sent = new FakeModelRequest[1];
+        client.request("m").send(new ModelResponseObserver() {
+            @Override
+            public void onResponse(ModelResponse response) {
+                observer.onResponse(response);
+                if (calls.size() == 1) {
+                    sent[0].respondFinally(values());
+                    assertThat(calls).hasSize(1);
+                }
+            }
+
+            @Override
+            public void onCompleted() {
+                observer.onCompleted();
+            }
+
+            @Override
+            public void onError(BackendException error) {
+                observer.onError(error);
+            }
+        });
+        sent[0] = client.sent().getFirst();
+
+        sent[0].respond(values());
+        sent[0].respond(values());
+
+        assertThat(calls).containsExactly("response", "response", "completed");
+        assertThat(sent[0].isComplete()).isTrue();
+        assertThat(sent[0].openResponses()).isZero();
+    }
+
+    @Test
+    void countsNoResponseThatCannotBeMade() {
+        client.request("m").send(observer);
+        FakeModelRequest sent = client.sent().getFirst();
+        Map<String, Tensor> values = new LinkedHashMap<>(values());
+        try (Arena arena = Arena.ofConfined()) {
+            values.put("FREED", Tensor.of(DataType.INT8, Shape.of(1), arena.allocate(1)));
+        }
+
+        assertThatIllegalStateException().isThrownBy(() -> sent.respond(values));
+
+        assertThat(calls).isEmpty();
+        assertThat(sent.openResponses()).isZero();
     }
 
     @Test
