@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -87,8 +88,8 @@ record CausingRequests(List<InferenceRequest> requests) {
     }
 
     /**
-     * Registers an action that runs once when all requests are cancelled. Of several, those do not count that are complete
-     * now, such as one that its backend failed.
+     * Registers an action that runs once when all requests are cancelled. Of several, a request does not count that is
+     * complete now, such as one that its backend failed. After an exception nothing is registered.
      *
      * @return removes it from all of them
      */
@@ -96,18 +97,46 @@ record CausingRequests(List<InferenceRequest> requests) {
         if (requests.size() == 1) {
             return requests.getFirst().onCancel(action);
         }
-        List<InferenceRequest> open = requests.stream()
-                .filter(request -> !(request instanceof CausingRequest causing && causing.isCompleted()))
-                .toList();
-        AtomicInteger left = new AtomicInteger(open.size());
+        List<InferenceRequest> open =
+                requests.stream().filter(request -> !isCompleted(request)).toList();
+        Cancellations cancellations = new Cancellations(new AtomicInteger(open.size()), new AtomicBoolean(), action);
         List<CancelHook> hooks = new ArrayList<>(open.size());
-        for (InferenceRequest request : open) {
-            hooks.add(request.onCancel(() -> {
-                if (left.decrementAndGet() == 0) {
-                    action.run();
+        try {
+            for (InferenceRequest request : open) {
+                AtomicBoolean counted = new AtomicBoolean();
+                hooks.add(request.onCancel(() -> cancellations.cancelled(counted)));
+                if (isCompleted(request)) { // meanwhile: the action may never run
+                    cancellations.count(counted);
                 }
-            }));
+            }
+        } catch (RuntimeException | Error e) {
+            hooks.forEach(CancelHook::close);
+            throw e;
         }
         return () -> hooks.forEach(CancelHook::close);
+    }
+
+    private static boolean isCompleted(InferenceRequest request) {
+        return request instanceof CausingRequest causing && causing.isCompleted();
+    }
+
+    /**
+     * Counts the requests that are cancelled or complete, each once. Safe for use by any thread.
+     *
+     * @param left the requests that are not counted
+     * @param any whether one is cancelled
+     * @param action runs after the last one, if one is cancelled
+     */
+    private record Cancellations(AtomicInteger left, AtomicBoolean any, Runnable action) {
+        void cancelled(AtomicBoolean counted) {
+            any.set(true);
+            count(counted);
+        }
+
+        void count(AtomicBoolean counted) {
+            if (counted.compareAndSet(false, true) && left.decrementAndGet() == 0 && any.get()) {
+                action.run();
+            }
+        }
     }
 }
