@@ -404,8 +404,13 @@ public final class FakeModelRequest implements ModelRequest {
             return;
         }
         send.accept(this);
-        AtomicInteger left = new AtomicInteger(causes.size());
-        for (InferenceRequest request : causes) {
+        List<InferenceRequest> open = causes.size() == 1
+                ? causes
+                : causes.stream()
+                        .filter(request -> !(request instanceof FakeRequest fake && fake.isComplete()))
+                        .toList();
+        AtomicInteger left = new AtomicInteger(open.size());
+        for (InferenceRequest request : open) {
             hooks.add(request.onCancel(() -> {
                 if (left.decrementAndGet() == 0) {
                     cancel();

@@ -252,6 +252,22 @@ final class FakeModelRequestTest {
     }
 
     @Test
+    void doesNotWaitForACompleteRequestOfABatch() {
+        ModelSettings settings =
+                ModelSettings.builder("caller", 1).maxBatchSize(2).build();
+        FakeRequest first = new FakeRequest(1, List.of());
+        FakeRequest second = new FakeRequest(1, List.of());
+        try (FakeBatch batch = new FakeBatch(settings, memory, first, second)) {
+            first.fail(new BackendException(ErrorCode.INTERNAL, "failed by the backend"));
+            client.request("m").onBehalfOf(batch).send(observer);
+
+            second.cancel();
+
+            assertThat(calls).containsExactly("CANCELLED");
+        }
+    }
+
+    @Test
     void marksTheFinalResponse() {
         List<Boolean> marks = new ArrayList<>();
         client.request("m").send(new ModelResponseObserver() {
