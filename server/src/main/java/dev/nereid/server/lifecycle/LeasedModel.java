@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -93,7 +94,7 @@ final class LeasedModel implements PaddedModel {
         String name = context.name();
         ModelInstance created = model.newInstance(context);
         uses.incrementAndGet();
-        return new WatchedInstance(created, () -> closing.apply(name), this::release);
+        return new WatchedInstance(created, () -> closing.apply(name), this::release, new AtomicBoolean());
     }
 
     @Override
@@ -146,8 +147,10 @@ final class LeasedModel implements PaddedModel {
      * @param instance the instance
      * @param closing begins to watch the close
      * @param closed called after the close
+     * @param isClosed whether the close has begun; a second one does nothing
      */
-    private record WatchedInstance(ModelInstance instance, Supplier<ModelLoadWatch.Step> closing, Runnable closed)
+    private record WatchedInstance(
+            ModelInstance instance, Supplier<ModelLoadWatch.Step> closing, Runnable closed, AtomicBoolean isClosed)
             implements ModelInstance {
         @Override
         public CompletionStage<Void> started() {
@@ -171,6 +174,9 @@ final class LeasedModel implements PaddedModel {
 
         @Override
         public void close() {
+            if (!isClosed.compareAndSet(false, true)) {
+                return;
+            }
             try (ModelLoadWatch.Step _ = closing.get()) {
                 instance.close();
             } finally {

@@ -14,6 +14,7 @@ import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.sequence.SequencePlan;
+import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.BatchingStrategyFactory;
@@ -129,9 +130,11 @@ public final class VersionLoader {
     public ServedModel load(PreparedModel prepared, long version) {
         long started = environment.clocks().nanoTime().getAsLong();
         BackendLease lease = backends.acquire(prepared.config().getBackend());
-        VersionFiles files = backends.fileCopies().of(prepared.directory());
-        LoadScope scope = LoadScope.of(prepared, version, lease, files, environment.supervision());
         try (Rollback rollback = new Rollback()) {
+            rollback.add(lease::close);
+            VersionFiles files = backends.fileCopies().of(prepared.directory());
+            rollback.add(files::close);
+            LoadScope scope = LoadScope.of(prepared, version, lease, files, environment.supervision());
             LeasedModel.Resources resources = new LeasedModel.Resources(
                     lease,
                     files,
@@ -141,6 +144,7 @@ public final class VersionLoader {
                             prepared.directory().name(),
                             prepared.config().getBackend(),
                             lease.callbacks()));
+            rollback.commit(); // the resources close both
             rollback.add(resources::closeFailed);
             try (KeptObjects _ = scope.kept()) { // closed before what else the load has
                 return load(scope, resources, started, rollback);
@@ -329,19 +333,16 @@ public final class VersionLoader {
                 .with(ResponseCacheSetting.of(parts.config())
                         .select(environment.cache(), parts.load().identity()))
                 .with(ExecutionLimitReader.of(parts.config(), environment.supervision()));
-        // From here on the scheduler closes the instances that run, and the strategy, also when its start fails.
-        rollback.commit();
-        rollback.add(parts.model()::close);
-        loaded.stream().filter(LoadedInstance::isPassive).forEach(one -> rollback.add(one.instance()::close));
         List<InstanceSlot> active = loaded.stream()
                 .filter(one -> !one.isPassive())
                 .map(one -> one.slot(options.instances().hostPolicies()))
                 .toList();
-        ModelScheduler scheduler = ModelScheduler.start(
-                plan,
-                active,
-                modelEnvironment,
-                meters.of(parts.load().key(), parts.settings().version()));
+        ModelMeter meter = meters.of(parts.load().key(), parts.settings().version());
+        // From here on the scheduler closes the instances that run, and the strategy, also when its start fails.
+        rollback.commit();
+        rollback.add(parts.model()::close);
+        loaded.stream().filter(LoadedInstance::isPassive).forEach(one -> rollback.add(one.instance()::close));
+        ModelScheduler scheduler = ModelScheduler.start(plan, active, modelEnvironment, meter);
         rollback.add(scheduler::close);
         awaitWarm(scheduler, parts.settings().name());
         Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());

@@ -108,6 +108,11 @@ public final class TestGenerations implements AutoCloseable {
                 new InstanceStarts((stage, _) -> stage.isDone(), InstanceStarts.LIMIT));
     }
 
+    /** Returns the backends, closed with the loader. */
+    BackendRegistry backends() {
+        return backends;
+    }
+
     /** Returns the directory of a model, which is created by its first load. */
     public Path directory(String model) {
         return models.resolve(model);

@@ -1,0 +1,111 @@
+package dev.nereid.server.lifecycle;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.api.ModelRef;
+import dev.nereid.scheduler.Supervision;
+import dev.nereid.server.executor.ModelExecutor;
+import dev.nereid.server.plugin.BackendLease;
+import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.server.response.ResponseHolders;
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.testkit.FakeInstanceContext;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Tests who closes a model and its lease on the backend. */
+final class LeasedModelTest {
+    @TempDir
+    private Path directory;
+
+    @AutoClose
+    private TestGenerations generations;
+
+    @AutoClose
+    private final ModelLoadWatch watch = new ModelLoadWatch(Supervision.NONE, System::nanoTime);
+
+    private final List<String> closes = new ArrayList<>();
+
+    @BeforeEach
+    void begin() {
+        generations = new TestGenerations(directory, System::nanoTime);
+    }
+
+    @Test
+    void countsTheCloseOfAnInstanceOnce() {
+        Model leased = new LeasedModel(new ClosingModel(), resources(), name -> watch.beginClose("m", 1, name));
+        ModelInstance first = leased.newInstance(new FakeInstanceContext("m_0_0"));
+        ModelInstance second = leased.newInstance(new FakeInstanceContext("m_0_0"));
+
+        first.close();
+        first.close();
+        leased.close();
+        assertThat(closes).containsExactly("instance");
+        second.close();
+
+        assertThat(closes).containsExactly("instance", "instance", "model");
+    }
+
+    @Test
+    void releasesTheBackendIfALoadFailsBeforeItHasAModel() {
+        AtomicReference<Backend> leased = new AtomicReference<>();
+        generations.backends().fileCopies().exempt(_ -> {
+            leased.set(backend());
+            throw new IllegalStateException("a fault");
+        });
+
+        assertThatIllegalStateException()
+                .isThrownBy(() -> generations.begin(new LiveGenerations(FatalErrorHandler.NONE, () -> {}), "m", 1))
+                .withMessage("a fault");
+
+        assertThat(backend()).as("another one").isNotSameAs(leased.get());
+    }
+
+    private Backend backend() {
+        try (BackendLease lease = generations.backends().acquire("gauge")) {
+            return lease.backend();
+        }
+    }
+
+    private LeasedModel.Resources resources() {
+        ModelRef model = new ModelRef("m", 1);
+        return new LeasedModel.Resources(
+                generations.backends().acquire("gauge"),
+                generations.backends().fileCopies().of(new ModelDirectory(directory, "m")),
+                new ModelExecutor(model, "gauge", Supervision.NONE),
+                new ResponseHolders().add(model, "m", "gauge", Runnable::run));
+    }
+
+    /** A model that notes its close, and those of its instances. */
+    private final class ClosingModel implements Model {
+        @Override
+        public ModelInstance newInstance(InstanceContext context) {
+            return new ModelInstance() {
+                @Override
+                public void execute(Batch batch) {}
+
+                @Override
+                public void close() {
+                    closes.add("instance");
+                }
+            };
+        }
+
+        @Override
+        public void close() {
+            closes.add("model");
+        }
+    }
+}
