@@ -8,9 +8,6 @@ import java.util.concurrent.ConcurrentSkipListSet;
 
 /** The models that one version requires, as its backend declares them during the load. Safe for use by any thread. */
 public final class RequiredModels {
-    /** Those of an ensemble, which has steps instead. */
-    public static final RequiredModels NONE = new RequiredModels(ModelRequirer.NONE);
-
     private final ModelRequirer requirer;
     private final Set<String> names = new ConcurrentSkipListSet<>();
     private volatile boolean ended;

@@ -25,6 +25,7 @@ import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.ClassifyingObserver;
 import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.dependency.ModelRequirer;
 import dev.nereid.server.dependency.RequiredModels;
 import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.instance.ExecutingInstance;
@@ -126,7 +127,8 @@ public final class ServedModel implements AutoCloseable {
             Duration time,
             LoadIdentity identity) {
         ReportedMemory memory = new ReportedMemory(List.of(), System.nanoTime());
-        LoadFigures load = new LoadFigures(memory, time, ModelKey.namespace(key), identity, RequiredModels.NONE);
+        RequiredModels none = new RequiredModels(ModelRequirer.NONE); // an ensemble has steps instead
+        LoadFigures load = new LoadFigures(memory, time, ModelKey.namespace(key), identity, none);
         return new ServedModel(config, settings, scheduler, NoModel.INSTANCE, List.of(), classifier, load);
     }
 
