@@ -14,7 +14,7 @@ import java.util.OptionalLong;
  * @param timeoutMicros how long the request may wait in a queue, in microseconds; 0 for the model's default; unsigned
  * @param deadlineNanos the deadline of the caller, on the scale of {@link System#nanoTime()}
  * @param sequence the position of the request in a sequence
- * @param callers the models whose requests wait for this one; empty for the request of a client
+ * @param callers the models that wait for this request; empty for the request of a client
  */
 public record RequestOptions(
         long priority, long timeoutMicros, OptionalLong deadlineNanos, Optional<Sequence> sequence, CallChain callers) {

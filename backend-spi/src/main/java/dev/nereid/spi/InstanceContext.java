@@ -38,7 +38,7 @@ public interface InstanceContext {
      * {@link Model#newInstance} returns; it never blocks.
      *
      * <p>Batches go to the other instances of the model. If none is available, requests wait; limits, timeouts and
-     * cancellations apply to them as before, and those that wait when the model is unloaded fail with
+     * cancellations apply to them as before, and a request that waits when the model is unloaded fails with
      * {@link ErrorCode#UNAVAILABLE}. Requests of sequences that the instance has begun wait for this instance. A batch
      * that the server has taken before is executed all the same, as are the samples of a warm-up, and
      * {@link ModelInstance#sequenceEnded} may be called. An unavailable instance is not ready, with this code and reason.

@@ -8,7 +8,7 @@ import java.util.Map;
  *
  * <p>Names of metrics and labels follow the rules of Prometheus, and are free but for {@code nv_} and {@code nereid_}, with
  * which those of the server begin. Metrics with the same name have the same kind, and the description of the first one;
- * those that have the same labels too are one metric: all count together. Such a metric exists until each of its users has
+ * with the same labels too they are one metric: all count together. Such a metric exists until each of its users has
  * {@linkplain Counter#remove removed} it, at the latest until the end of the context. No method blocks.
  *
  * <p>A metric is no reason for a load or a request to fail: no method throws but {@link NullPointerException} for {@code

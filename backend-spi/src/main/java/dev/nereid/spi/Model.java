@@ -56,9 +56,10 @@ public interface Model extends AutoCloseable {
     /**
      * Returns the memory that the model occupies at this moment.
      *
-     * <p>It is for the statistics of the server, and for the budget of models that are loaded on demand. Called after the instances were created, and again while statistics are read or the budget is short: at most
-     * once a second, one call at a time, on a thread that may block, at the same time as executions and {@link
-     * #newInstance}. Never called from the begin of {@link #close}, which waits for its return; so it should be quick.
+     * <p>It is for the statistics of the server, and for the budget of models that are loaded on demand. Called after the
+     * instances were created, and again while statistics are read or the budget is short: at most once a second, one call
+     * at a time, on a thread that may block, at the same time as executions and {@link #newInstance}. Never called from the
+     * begin of {@link #close}, which waits for its return; so it should be quick.
      *
      * @return the memory by place, owned by the server; empty, as by default, if that is not known
      * @throws BackendException if it cannot be determined; at first the load of the model fails with it, later the last

@@ -143,8 +143,9 @@ public interface ModelContext {
      * Returns threads of the server for work of the model beside its executions.
      *
      * <p>An example is the wait for a service. Tasks run as other code of the plugin does: with its class loader as the
-     * context class loader, on processors of the model's host policy. The threads are named after model and version. They are started as tasks need them, up to
-     * 64, and end when they are idle; then up to 10000 tasks wait. What a task throws is logged. {@link
+     * context class loader, on processors of the model's host policy. The threads are named after model and version. They
+     * are started as tasks need them, up to 64, and end when they are idle; then up to 10000 tasks wait. What a task throws
+     * is logged. {@link
      * java.util.concurrent.CompletableFuture#delayedExecutor(long, java.util.concurrent.TimeUnit, Executor)} runs a task
      * later.
      *
@@ -163,9 +164,10 @@ public interface ModelContext {
     /**
      * Keeps an object for the rest of the load, such as a process.
      *
-     * <p>{@link Backend#complete} starts it, for instance. {@link Backend#load} and the first {@link Model#newInstance} of the same load find it by {@link #take}. The server
-     * closes what is not taken, the last kept first, when the load ends or fails, or when the completion ends that no load
-     * follows, as for a check of the repository. What the close throws is logged. Any thread may keep and take objects.
+     * <p>{@link Backend#complete} starts it, for instance. {@link Backend#load} and the first {@link Model#newInstance} of
+     * the same load find it by {@link #take}. The server closes what is not taken, the last kept first, when the load ends
+     * or fails, or when the completion ends that no load follows, as for a check of the repository. What the close throws is
+     * logged. Any thread may keep and take objects.
      *
      * @param <T> the class of the object
      * @param object the object, owned by the server from now on

@@ -24,10 +24,10 @@ public interface ModelRequest {
      * this chain holds, it fails with {@link ErrorCode#UNAVAILABLE}, and may be sent again. An execution counts as waiting
      * until it returns. One that is {@linkplain Batch#defer deferred} before it sends the request does not hold its
      * instance, but counts in {@link BackendTraits#maxDeferred()}; a request with a {@linkplain InferenceRequest#sender()
-     * sender} holds nothing. A chain has at most 64 models. Models with sequences, and those that preserve the order of
-     * responses, are not called in their own chain.
+     * sender} holds nothing. A chain has at most 64 models. Models with sequences, and models that preserve the order
+     * of responses, are not called in their own chain.
      *
-     * @param cause the request on whose behalf this one is sent, which stays usable until this one is complete
+     * @param cause the request that causes this one, and stays usable until this one is complete
      * @return this request
      */
     ModelRequest onBehalfOf(InferenceRequest cause);
@@ -38,8 +38,7 @@ public interface ModelRequest {
      * that request; one of several gives no id. Null requests do not count. Priority, parameters and position in a sequence
      * are not taken over.
      *
-     * @param cause the batch on whose behalf this request is sent: its execution is not finished before this request is
-     *     sent
+     * @param cause the batch that causes this request, to be sent before the execution of the batch is finished
      * @return this request
      * @throws IllegalStateException if its execution is finished
      */

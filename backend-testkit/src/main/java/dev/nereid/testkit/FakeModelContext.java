@@ -21,8 +21,8 @@ import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 
 /**
- * A {@link ModelContext} for tests of backends. Immutable but for its log, kept objects and the
- * records of read parameters and required models.
+ * A {@link ModelContext} for tests of backends. Immutable but for its log, kept objects and the records of read
+ * parameters and required models.
  *
  * @param settings the configuration of the model
  * @param modelDirectory the directory of the model

@@ -21,10 +21,10 @@ import java.util.concurrent.atomic.AtomicInteger;
  * A request of a {@link FakeBatch}. Its end is guarded by a lock: a test may cancel it on any thread while a backend
  * executes it.
  *
- * <p>It belongs to a model that is not decoupled, unless it has a {@link FakeSender} of many responses; the model has the states that the
- * request has, and no iterative sequences unless the request says so. A backend that requests its own response fails the
- * test, unless the test gave it memory for one: the request is executed as part of its batch. The fluent methods are called
- * before the batch is executed.
+ * <p>It belongs to a model that is not decoupled, unless it has a {@link FakeSender} of many responses; the model has the
+ * states that the request has, and no iterative sequences unless the request says so. A backend that requests its own
+ * response fails the test, unless the test gave it memory for one: the request is executed as part of its batch. The fluent
+ * methods are called before the batch is executed.
  */
 public final class FakeRequest implements InferenceRequest {
     private final int batchSize;
@@ -406,7 +406,7 @@ public final class FakeRequest implements InferenceRequest {
     /**
      * Counts the actions that the backend has registered and not removed.
      *
-     * @return the number of actions of {@link #onCancel}, those that have run included
+     * @return the number of actions of {@link #onCancel}, including actions that have run
      */
     public int openCancelActions() {
         return completion.openActions();

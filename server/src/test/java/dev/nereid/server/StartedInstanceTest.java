@@ -154,7 +154,7 @@ final class StartedInstanceTest {
         }
     }
 
-    /** As many slow models as there are permits, and more: those that have none are loaded meanwhile. */
+    /** As many slow models as there are permits, and more: models without one are loaded meanwhile. */
     @ParameterizedTest
     @ValueSource(ints = {1, 4})
     void otherModelsAreLoadedWhileInstancesStart(int threads) throws Exception {

@@ -41,7 +41,7 @@ final class EngineCompletionTest {
                         TensorSpec.of("OUT", DataType.FP32, Shape.of(1)).withReshape(Shape.SCALAR));
     }
 
-    /** As the reference server: what one profile allows for all inputs, of those that are configured. */
+    /** As the reference server: what one of the configured profiles allows for all inputs. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -26,8 +26,9 @@ import org.jspecify.annotations.Nullable;
  * execution that waits, in turn, for such a request. Requests of clients are not known here. Safe for use by any thread.
  *
  * <p><b>Look.</b> Each request looks once, when it begins to wait. That is enough: of the requests that wait for each
- * other, the last one to begin finds the others. An instance that is free then, or whose execution waits for no request,
- * may be taken by another execution before this request gets it. That one ends, or it looks itself when it begins to wait.
+ * other, the last one to begin finds the others. An instance that is free then, or has an execution that waits for no
+ * request, may be taken by another execution before this request gets it. That one ends, or it looks itself when it begins
+ * to wait.
  *
  * <p><b>Order.</b> A request is added before it looks, so that of two at the same time at least one finds the other. The
  * look takes no lock and reads what changes meanwhile. If it finds nothing but waiting requests, it is repeated under the

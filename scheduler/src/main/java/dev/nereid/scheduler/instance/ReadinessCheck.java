@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * Checks whether one instance can serve. Lock-free; safe for use by any thread.
  *
  * <p>One check is in progress at a time, and all that ask meanwhile share its result. A check that takes too long has a
- * result by then, and goes on: it stays the result until it ends. So neither checks nor those that wait pile up.
+ * result by then, and goes on: it stays the result until it ends. So neither checks nor waiting calls pile up.
  */
 final class ReadinessCheck {
     /** Longer than the five seconds after which backends give up a check of their users. */

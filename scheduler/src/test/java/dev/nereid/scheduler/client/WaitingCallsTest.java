@@ -100,7 +100,7 @@ final class WaitingCallsTest {
         }
     }
 
-    /** All requests end, and those that are refused could not. */
+    /** All requests end, and no request is refused that could. */
     @Test
     void randomSchedules() {
         int refused = 0;
@@ -227,7 +227,7 @@ final class WaitingCallsTest {
         }
     }
 
-    /** A server whose next step is random. */
+    /** A server with random steps. */
     private static final class Simulation {
         private final WaitingCalls calls;
         private final Random random;

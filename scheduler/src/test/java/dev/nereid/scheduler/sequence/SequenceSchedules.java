@@ -31,7 +31,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * A random schedule of up to 50 sequences on three instances, with cancellations, timeouts, idle gaps, failures, executions
- * that end later, instances that are lost, retire or take no work for a while, and a stop. Each answer is compared with a sequential sum. Confined.
+ * that end later, instances that are lost, retire or take no work for a while, and a stop. Each answer is compared with a
+ * sequential sum. Confined.
  *
  * <p>A start is the start of a run; what follows under the same id belongs to it. The id of a request says which.
  */

@@ -179,7 +179,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
         return loads;
     }
 
-    /** Returns the ensembles with a model as a step, directly or in ensembles, each after those that are its steps. */
+    /** Returns the ensembles with a model as a step, directly or in ensembles, each after the ensembles in its steps. */
     private List<String> ensemblesOf(String model) {
         Set<String> changed = new LinkedHashSet<>(List.of(model));
         for (String dependent : dependencies.dependents(model)) {

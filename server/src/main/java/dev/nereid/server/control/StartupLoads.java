@@ -32,8 +32,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Loads the models of the start, as the control mode says. Begun once; then safe for use by any thread.
  *
- * <p>As many loads are under way as there are permits for loads, in the order of names; one more for each that is paused. The models in directories are loaded
- * first, while remote repositories are listed, so that one that cannot be reached does not delay them.
+ * <p>As many loads are under way as there are permits for loads, in the order of names; one more for each that is paused.
+ * The models in directories are loaded first, while remote repositories are listed, so that one that cannot be reached does
+ * not delay them.
  */
 final class StartupLoads implements LoadThreads.Follower {
     private static final Logger LOG = LoggerFactory.getLogger(StartupLoads.class);

@@ -22,8 +22,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Forwards to an instance while its GPU works, and owns its scratch memory. Immutable; as safe for concurrent use as the instance. Its close
- * frees the memory that the instance left allocated.
+ * Forwards to an instance while its GPU works, and owns its scratch memory, its start and its availability. As safe for
+ * concurrent use as the instance. Its close frees the memory that the instance left allocated.
  */
 public final class OwnedInstance implements ModelInstance {
     private static final Logger LOG = LoggerFactory.getLogger(OwnedInstance.class);

@@ -132,7 +132,7 @@ public final class OnDemandModel implements Resolution {
         return version == null ? latest : version.description();
     }
 
-    /** Returns the names of the models that it needs: those of its steps, or those that its versions require. */
+    /** Returns the names of the models that it needs: of its steps, or as its versions require. */
     List<String> needed() {
         return Stream.concat(
                         versions.lastEntry().getValue().config().getEnsembleScheduling().getStepList().stream()

@@ -23,8 +23,9 @@ import java.util.Optional;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 
-/** One model version, as its backend sees it. Immutable but for what it keeps, requires and
- * the record of its reads. */
+/**
+ * One model version, as its backend sees it. Immutable but for what it keeps and requires, and the record of its reads.
+ */
 record VersionContext(
         ModelSettings settings,
         ModelParameters parameters,

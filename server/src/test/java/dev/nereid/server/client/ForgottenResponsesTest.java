@@ -27,9 +27,9 @@ import dev.nereid.testkit.ReceivedRequest;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
@@ -118,26 +118,24 @@ final class ForgottenResponsesTest {
 
     @Test
     void aResponseStaysWhileATensorOfItIsReachable() throws InterruptedException {
-        Tensor tensor = send().requireOutput("OUTPUT0");
+        AtomicReference<Tensor> tensor = new AtomicReference<>(send().requireOutput("OUTPUT0"));
         collect();
 
         assertThat(open()).isEqualTo(1);
-        assertThat(tensor.floats()).containsExactly(7, 8, 9, 10);
-        Reference.reachabilityFence(tensor);
-        tensor = null;
+        assertThat(tensor.get().floats()).containsExactly(7, 8, 9, 10);
+        tensor.set(null);
         awaitCollected(() -> open() == 0);
     }
 
     @Test
     void aResponseStaysWhileAPartOfItsMemoryIsReachable() throws InterruptedException {
-        MemorySegment part =
-                send().requireOutput("OUTPUT0").withShape(Shape.of(2, 2)).data().asSlice(4, 8);
+        AtomicReference<MemorySegment> part = new AtomicReference<>(
+                send().requireOutput("OUTPUT0").withShape(Shape.of(2, 2)).data().asSlice(4, 8));
         collect();
 
         assertThat(open()).isEqualTo(1);
-        assertThat(part.get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0)).isEqualTo(8);
-        Reference.reachabilityFence(part);
-        part = null;
+        assertThat(part.get().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0)).isEqualTo(8);
+        part.set(null);
         awaitCollected(() -> open() == 0);
     }
 

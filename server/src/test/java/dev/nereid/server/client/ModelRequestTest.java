@@ -95,7 +95,7 @@ final class ModelRequestTest {
         }
     }
 
-    /** Whoever ends the request of a deferred batch: response, error, or a cancellation of its own. */
+    /** However the request of a deferred batch ends: with a response, with an error, or cancelled. */
     @Test
     void leavesNothingAtRequestsOfADeferredBatch() {
         FakeRequest first = fake("a");

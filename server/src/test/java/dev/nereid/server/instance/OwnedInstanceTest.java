@@ -25,13 +25,13 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import inference.ModelInstanceGroup;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -223,15 +223,15 @@ final class OwnedInstanceTest {
                 InstanceOptions.DEFAULT.withLeftMemory((name, bytes) -> left.add(name + ": " + bytes)));
         InstanceContext context = contexts.getFirst();
         AllocatedMemory kept = context.allocate(MemoryPlace.HOST, 8);
-        MemorySegment part = context.allocate(MemoryPlace.HOST, 16).segment().asSlice(8);
+        AtomicReference<MemorySegment> part = new AtomicReference<>(
+                context.allocate(MemoryPlace.HOST, 16).segment().asSlice(8));
         forget(context);
         forget(context);
 
         awaitBytesInUse(24);
 
-        part.set(ValueLayout.JAVA_BYTE, 7, (byte) 1);
-        Reference.reachabilityFence(part);
-        part = null;
+        part.get().set(ValueLayout.JAVA_BYTE, 7, (byte) 1);
+        part.set(null);
         awaitBytesInUse(8);
         assertThat(left).singleElement().asString().startsWith(plan.name() + ": ");
         kept.close();
