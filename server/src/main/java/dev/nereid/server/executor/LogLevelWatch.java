@@ -82,7 +82,7 @@ public final class LogLevelWatch implements Watchdog.Watched {
             if (subscriptions.size() >= MAX_SUBSCRIPTIONS) {
                 throw new IllegalStateException(
                         "onLogLevel: " + MAX_SUBSCRIPTIONS
-                                + " actions of the model (expected: fewer; close the hooks of actions that are no longer needed)");
+                                + " actions of the model (expected: fewer; close the hooks of actions no longer needed)");
             }
             if (subscriptions.isEmpty()) {
                 watchdog.ifPresent(dog -> dog.add(this));
