@@ -6,7 +6,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
 /**
- * Sends requests to models of the same server. Safe for use by any thread. <em>Implemented by the server.</em>
+ * Sends requests to models of a server. Safe for use by any thread. <em>Implemented by the server.</em> Models have it from
+ * {@link ModelContext#models}, and programs that embed the server from the server.
  *
  * <p>A request passes the same checks and limits as that of a network client, and its tensors are not copied. Outputs
  * lie in memory that the traits of the sender's backend accept ({@link BackendTraits#places()}).

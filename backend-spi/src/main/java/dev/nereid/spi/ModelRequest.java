@@ -1,14 +1,23 @@
 package dev.nereid.spi;
 
+import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 
 /**
- * A request to another model of the same server. It is sent once. All methods but {@link #cancel} are confined to one
+ * A request of a model or a program to a model. It is sent once. All methods but {@link #cancel} are confined to one
  * thread at a time. <em>Implemented by the server.</em>
  *
  * <p>Methods that add something return this request, so that calls can be chained. Names, types and shapes are checked
  * when the request is sent: wrong ones fail it as they fail a client's request.
+ *
+ * {@snippet :
+ * try (ModelResponse response = client.request("twice")
+ *         .input("INPUT", Shape.of(1, 3), 1f, 2.5f, -3f)
+ *         .sendAndWait()) {
+ *     float[] doubled = response.requireOutput("OUTPUT").floats();
+ * }
+ * }
  *
  * @since 1.0
  */
@@ -87,10 +96,75 @@ public interface ModelRequest {
      * @param name the name of an input of the other model
      * @param tensor its content: an input of the causing request, an output of a {@link ModelResponse} that is open
      *     now, or memory of the caller. That of the caller stays valid and unchanged until the request is complete and its
-     *     responses are closed, since an output may lie in it; the server keeps the others
+     *     responses are closed, since an output may lie in it; the server keeps the others, and copies an array of the heap
      * @return this request
      */
     ModelRequest input(String name, Tensor tensor);
+
+    /**
+     * Adds an input of {@link DataType#FP32}.
+     *
+     * @param name the name of an input
+     * @param shape its dimensions, with batch dimension if the model batches
+     * @param values the elements in row-major order, which are copied
+     * @return this request
+     * @throws IllegalArgumentException if a dimension is variable, or if the number of elements differs
+     */
+    default ModelRequest input(String name, Shape shape, float... values) {
+        return input(name, Tensor.ofFloats(shape, values));
+    }
+
+    /**
+     * Adds an input of {@link DataType#FP64}.
+     *
+     * @param name the name of an input
+     * @param shape its dimensions, with batch dimension if the model batches
+     * @param values the elements in row-major order, which are copied
+     * @return this request
+     * @throws IllegalArgumentException if a dimension is variable, or if the number of elements differs
+     */
+    default ModelRequest input(String name, Shape shape, double... values) {
+        return input(name, Tensor.ofDoubles(shape, values));
+    }
+
+    /**
+     * Adds an input of {@link DataType#INT32}.
+     *
+     * @param name the name of an input
+     * @param shape its dimensions, with batch dimension if the model batches
+     * @param values the elements in row-major order, which are copied
+     * @return this request
+     * @throws IllegalArgumentException if a dimension is variable, or if the number of elements differs
+     */
+    default ModelRequest input(String name, Shape shape, int... values) {
+        return input(name, Tensor.ofInts(shape, values));
+    }
+
+    /**
+     * Adds an input of {@link DataType#INT64}.
+     *
+     * @param name the name of an input
+     * @param shape its dimensions, with batch dimension if the model batches
+     * @param values the elements in row-major order, which are copied
+     * @return this request
+     * @throws IllegalArgumentException if a dimension is variable, or if the number of elements differs
+     */
+    default ModelRequest input(String name, Shape shape, long... values) {
+        return input(name, Tensor.ofLongs(shape, values));
+    }
+
+    /**
+     * Adds an input of texts, of {@link DataType#BYTES}.
+     *
+     * @param name the name of an input
+     * @param shape its dimensions, with batch dimension if the model batches
+     * @param texts the elements in row-major order, encoded as UTF-8
+     * @return this request
+     * @throws IllegalArgumentException if a dimension is variable, or if the number of elements differs
+     */
+    default ModelRequest input(String name, Shape shape, String... texts) {
+        return input(name, Tensor.ofStrings(shape, List.of(texts)));
+    }
 
     /**
      * Requests an output.
@@ -157,7 +231,7 @@ public interface ModelRequest {
      * Sends the request to a model that is not decoupled. Never blocks.
      *
      * @return completes with the response, which its receiver closes, or exceptionally with a {@link BackendException};
-     *     on a thread of its own, with the context class loader of the plugin, perhaps before this method returns: an
+     *     on a thread of its own, with the context class loader of the plugin or program, perhaps before this method returns: an
      *     action that follows and blocks holds no other request
      * @throws IllegalStateException if the request was sent before
      */

@@ -4,17 +4,27 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A response of another model. Owned by its receiver, and closed once, on any thread; confined to one thread at a time.
+ * A response of a model to a {@link ModelRequest}. Owned by its receiver, and closed once, on any thread; confined to one thread at a time.
  * <em>Implemented by the server.</em>
  *
  * <p>A response that is not closed keeps the other model from being unloaded. The server releases it, and logs that once, when
  * neither the response nor a tensor or memory segment of it is reachable, and with the end of the model that holds it: when
- * that is unloaded and has completed its requests, before its close if the other model waits.
+ * that is unloaded and has completed its requests, before its close if the other model waits. A
+ * program that embeds the server closes its responses before the server.
  *
  * @since 1.0
  */
 @Incubating
 public interface ModelResponse extends AutoCloseable {
+    /**
+     * Returns the id of the request.
+     *
+     * @return the id that was set, or else that of the causing request; empty for none
+     */
+    default String id() {
+        return "";
+    }
+
     /**
      * Returns the version of the model that responded.
      *

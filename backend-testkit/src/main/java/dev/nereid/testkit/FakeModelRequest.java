@@ -235,7 +235,7 @@ public final class FakeModelRequest implements ModelRequest {
             return;
         }
         Response response =
-                new Response(memory, values, isFinal || isSingle, openResponses); // now: the turn may be later
+                new Response(id(), memory, values, isFinal || isSingle, openResponses); // now: the turn may be later
         calls.run(() -> {
             if (completed.get()) {
                 response.close();
@@ -434,11 +434,14 @@ public final class FakeModelRequest implements ModelRequest {
         }
 
         private final Map<String, Output> outputs = new LinkedHashMap<>();
+        private final String id;
         private final AtomicInteger open;
         private final boolean isFinal;
         private boolean closed;
 
-        Response(LeakCheckingMemory memory, Map<String, Tensor> values, boolean isFinal, AtomicInteger open) {
+        Response(
+                String id, LeakCheckingMemory memory, Map<String, Tensor> values, boolean isFinal, AtomicInteger open) {
+            this.id = id;
             this.open = open;
             this.isFinal = isFinal;
             try {
@@ -455,6 +458,11 @@ public final class FakeModelRequest implements ModelRequest {
             Tensor copy = Tensor.of(name, value.type(), value.shape(), buffer.segment(), MemoryPlace.HOST);
             outputs.put(name, new Output(copy, buffer, new AtomicInteger(1)));
             MemorySegment.copy(value.data(), 0, buffer.segment(), 0, value.byteSize());
+        }
+
+        @Override
+        public String id() {
+            return id;
         }
 
         @Override

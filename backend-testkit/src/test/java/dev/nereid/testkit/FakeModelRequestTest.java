@@ -1,6 +1,7 @@
 package dev.nereid.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -20,6 +21,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AutoClose;
@@ -224,6 +226,41 @@ final class FakeModelRequestTest {
             });
             cancelling.join();
             assertThat(ends).hasValue(1);
+        }
+    }
+
+    @Test
+    void takesInputsOfEachType() {
+        Shape shape = Shape.of(1, 2);
+        client.request("m")
+                .input("floats", shape, 1f, 2.5f)
+                .input("doubles", shape, 1, 2.5)
+                .input("ints", shape, 1, 2)
+                .input("longs", shape, 1, 2L)
+                .input("texts", shape, "a", "ö")
+                .send(observer);
+
+        Map<String, Tensor> inputs = client.sent().getFirst().inputs();
+        assertThat(inputs.get("floats").floats()).containsExactly(1, 2.5f);
+        assertThat(inputs.get("doubles").doubles()).containsExactly(1, 2.5);
+        assertThat(inputs.get("ints").ints()).containsExactly(1, 2);
+        assertThat(inputs.get("longs").longs()).containsExactly(1, 2);
+        assertThat(inputs.get("texts").strings()).containsExactly("a", "ö");
+        assertThat(List.of("floats", "doubles", "ints", "longs", "texts"))
+                .extracting(name -> inputs.get(name).type())
+                .containsExactly(DataType.FP32, DataType.FP64, DataType.INT32, DataType.INT64, DataType.BYTES);
+        assertThat(inputs.values()).extracting(Tensor::shape).containsOnly(shape);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> client.request("m").input("ints", shape, 1));
+    }
+
+    @Test
+    void responsesHaveTheIdOfTheRequest() {
+        CompletionStage<ModelResponse> sent = client.request("m").id("i").send();
+        client.sent().getFirst().respond(Map.of());
+
+        try (ModelResponse response = sent.toCompletableFuture().join()) {
+            assertThat(response.id()).isEqualTo("i");
         }
     }
 

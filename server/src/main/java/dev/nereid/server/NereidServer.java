@@ -25,6 +25,7 @@ import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.options.SupervisionOptions;
 import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelClient;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -38,12 +39,13 @@ import java.util.stream.Collectors;
 
 /**
  * An inference server inside a Java program, without sockets. Safe for use by any thread; only {@link #close},
- * {@link #awaitModels}, {@link #updateInstances} and {@link dev.nereid.api.ClientRequest#sendAndWait} block.
+ * {@link #awaitModels}, {@link #updateInstances} and {@link dev.nereid.spi.ModelRequest#sendAndWait} block.
  *
  * {@snippet :
  * ServerOptions options = ServerOptions.of(Path.of("models")).withPlugins(Path.of("plugins"));
  * try (NereidServer server = NereidServer.start(options);
- *         InferResponse response = server.request("twice")
+ *         ModelResponse response = server.client()
+ *                 .request("twice")
  *                 .input("INPUT", Shape.of(1, 3), 1f, 2.5f, -3f)
  *                 .sendAndWait()) {
  *     float[] doubled = response.requireOutput("OUTPUT").floats();
@@ -78,6 +80,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     private final LargeRequestExecutor largeRequests = new LargeRequestExecutor();
     private final AtomicReference<Phase> phase = new AtomicReference<>(Phase.RUNNING);
     private final AtomicBoolean closing = new AtomicBoolean();
+    private final ModelClient client;
     private volatile boolean markedNotReady;
 
     NereidServer(
@@ -95,6 +98,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         submission = new RequestSubmission(
                 models, components.lifecycle().demand(), components.memory().pool(), refusals);
         components.lifecycle().clients().serve(this);
+        client = components.lifecycle().programClient();
     }
 
     /**
@@ -138,6 +142,20 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      */
     public static NereidServer startLoading(ServerOptions options) {
         return new ServerFactory(options).start();
+    }
+
+    /**
+     * Returns the client by which the program sends requests to models, and loads and unloads them. Actions on the stages of
+     * its requests run on threads of their own, with the context class loader of the thread that started the server; its
+     * observers are called on threads of the server, and never block.
+     *
+     * <p>Each response is closed before the server: until then its model is not unloaded. One that nothing refers to any more
+     * is released, and logged.
+     *
+     * @return the client, always the same, on whose requests nothing but the program waits
+     */
+    public ModelClient client() {
+        return client;
     }
 
     @Override
@@ -412,7 +430,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Returns what plugins have forgotten to release, such as responses of other models. The server has released it.
+     * Returns what plugins and the program have forgotten to release, such as responses of models. The server has released it.
      *
      * @return a sentence as in the log for each, in the order in which it was found, about 100 at most; also after the close
      */

@@ -6,6 +6,7 @@ import dev.nereid.api.InputTensor;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.server.NereidServer;
 import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -32,7 +33,7 @@ import java.util.List;
  * them; a server passes them on or drops them, and logs each once, as {@link LocalServerBuilder#withWrongOutputs} does.
  *
  * <p>{@link #close} completes what is still executed, and fails if a model or a backend left tensor memory in use,
- * or has not closed a response of another model, with the sentence that a server logs.
+ * or has not closed a response of another model, with the sentence that a server logs; so if the test has not.
  */
 public final class LocalServer implements AutoCloseable {
     private final NereidServer server;
@@ -112,6 +113,15 @@ public final class LocalServer implements AutoCloseable {
         PendingRequest pending = new PendingRequest(timeout);
         pending.begin(server.infer(received, pending.observer()));
         return pending;
+    }
+
+    /**
+     * Returns the client by which the test sends requests to models, as {@link NereidServer#client}.
+     *
+     * @return the client, whose responses are closed before the server
+     */
+    public ModelClient client() {
+        return server.client();
     }
 
     /**

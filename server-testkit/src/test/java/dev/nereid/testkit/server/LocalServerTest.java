@@ -481,6 +481,35 @@ final class LocalServerTest {
     }
 
     @Test
+    void givesTheClientOfTheServer() throws InterruptedException {
+        try (LocalServer server = doubled().start();
+                ModelResponse response = server.client()
+                        .request("doubled")
+                        .id("mine")
+                        .input("INPUT", Shape.of(1, 2), 1, 2.5f)
+                        .sendAndWait()) {
+            assertThat(response.requireOutput("OUTPUT").floats()).containsExactly(2, 5);
+            assertThat(response.id()).isEqualTo("mine");
+        }
+    }
+
+    @Test
+    void failsIfATestDoesNotCloseAResponse() throws InterruptedException {
+        LocalServer server = doubled().start();
+        assertThat(server.client()
+                        .request("doubled")
+                        .input("INPUT", Shape.of(1, 1), 2.5f)
+                        .sendAndWait()
+                        .outputs())
+                .containsExactly("OUTPUT");
+
+        assertThatExceptionOfType(AssertionError.class)
+                .isThrownBy(server::close)
+                .withMessage("the program: a response of model 'doubled' was not closed, and the server released it"
+                        + " (expected: ModelResponse.close, such as by try-with-resources)");
+    }
+
+    @Test
     void namesTheTensorOfAWrongType() {
         TestBackend longs = new TestBackend("longs", place -> batch -> {
             batch.gather("INPUT").longs();

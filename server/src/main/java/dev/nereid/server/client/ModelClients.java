@@ -7,17 +7,20 @@ import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.server.dependency.ModelDependencies;
 import dev.nereid.server.lifecycle.ModelLoadWatch;
 import dev.nereid.server.lifecycle.ServedModels;
+import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.response.ResponseHolder;
+import dev.nereid.server.response.ResponseHolders;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelClient;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadFactory;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** Creates the clients by which the models of a server send requests to each other. Safe for use by any thread. */
+/** Creates the clients by which models, and the program that embeds the server, send requests. Safe for use by any thread. */
 public final class ModelClients {
     private final ServedModels models;
     private final ModelLoadWatch loads;
@@ -59,7 +62,30 @@ public final class ModelClients {
      */
     public ModelClient of(ResponseHolder holder) {
         return new ServerModelClient(
-                this, holder, loads.currentStep(ModelKey.name(holder.caller().name())));
+                this,
+                holder,
+                holder.caller()
+                        .map(caller -> loads.currentStep(ModelKey.name(caller.name())))
+                        .orElse(() -> false));
+    }
+
+    /**
+     * Creates the client of the program that embeds the server. Its actions on responses run on threads of their own, since
+     * they may block for ever, with the context class loader of the calling thread: not with that of a plugin, in whose
+     * execution a response may come.
+     *
+     * @param holders the holders of responses, which the program joins
+     * @return its client
+     */
+    public ModelClient ofProgram(ResponseHolders holders) {
+        ThreadFactory threads = Thread.ofVirtual()
+                .name("program")
+                .inheritInheritableThreadLocals(false)
+                .factory();
+        PluginBoundary boundary =
+                new PluginBoundary("program", Thread.currentThread().getContextClassLoader());
+        return of(holders.addProgram(
+                boundary.executor(action -> threads.newThread(action).start())));
     }
 
     /**
@@ -91,9 +117,9 @@ public final class ModelClients {
         return serving;
     }
 
-    /** Returns what a model means by the name of another one: that of its own namespace, or else the only one. */
-    String resolve(ModelRef caller, String name) {
-        String namespace = ModelKey.namespace(caller.name());
+    /** Returns what a caller means by the name of a model: that of its own namespace, or else the only one. */
+    String resolve(Optional<ModelRef> caller, String name) {
+        String namespace = caller.map(model -> ModelKey.namespace(model.name())).orElse("");
         String own = ModelKey.of(namespace, name);
         return !namespace.isEmpty() && models.find(own).isPresent() ? own : name;
     }
@@ -103,19 +129,23 @@ public final class ModelClients {
      * which is in progress.
      *
      * @param what {@code "load"} or {@code "unload"}
-     * @param caller the model that asks for it
+     * @param asking the model that asks for it; empty for the program, for whose load nothing waits
      * @param loading whether the caller's load is in progress
      * @param name the name of the other model
      * @return to be run when it has ended
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it would
      */
-    Runnable beginLoad(String what, ModelRef caller, BooleanSupplier loading, String name) {
+    Runnable beginLoad(String what, Optional<ModelRef> asking, BooleanSupplier loading, String name) {
+        if (asking.isEmpty()) {
+            return () -> {};
+        }
+        ModelRef caller = asking.get();
         String own = ModelKey.name(caller.name());
         BooleanSupplier goesOn = loading.getAsBoolean() ? loading : loads.currentStep(own); // such as a new instance
         if (!goesOn.getAsBoolean()) {
             return () -> {};
         }
-        String other = models.key(resolve(caller, name));
+        String other = models.key(resolve(asking, name));
         if (dependencies.dependents(caller.name()).contains(other)
                 || dependencies.dependents(other).contains(caller.name())) {
             throw waits(what, other, own);

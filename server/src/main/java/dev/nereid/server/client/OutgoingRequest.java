@@ -26,6 +26,8 @@ import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -35,8 +37,11 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/** A request of a model to another one. Confined to one thread at a time, except its cancellation. */
+/** A request of a model or an embedding program to a model. Confined to one thread at a time, except its cancellation. */
 final class OutgoingRequest implements ModelRequest {
+    /** In bytes; that of the server's own buffers. */
+    private static final long ALIGNMENT = 64;
+
     private final ModelClients clients;
     private final ResponseHolder holder;
     private final String model;
@@ -61,7 +66,7 @@ final class OutgoingRequest implements ModelRequest {
     /**
      * Creates a request without inputs.
      *
-     * @param holder the version that sends it, and holds the responses
+     * @param holder the version or the program that sends it, and holds the responses
      * @param model the key of the other model, or its name
      */
     OutgoingRequest(ModelClients clients, ResponseHolder holder, String model) {
@@ -112,9 +117,14 @@ final class OutgoingRequest implements ModelRequest {
             throw new IllegalArgumentException(
                     "input '" + name + "': " + tensor + " with a fence (expected: without, after its work)");
         }
-        inputs.add(InputTensor.of(name, tensor));
+        InputTensor input = InputTensor.of(name, tensor);
+        inputs.add(tensor.data().isNative() ? input : input.withData(copyOf(tensor.data())));
         tensors.add(tensor);
         return this;
+    }
+
+    private static MemorySegment copyOf(MemorySegment array) {
+        return Arena.ofAuto().allocate(array.byteSize(), ALIGNMENT).copyFrom(array);
     }
 
     @Override
@@ -238,8 +248,10 @@ final class OutgoingRequest implements ModelRequest {
     }
 
     private InferRequest request(CallChain waiting, Runnable release) {
-        CallChain callers =
-                causes.chain().join(waiting).with(ModelKey.name(holder.caller().name()));
+        CallChain chain = causes.chain().join(waiting);
+        CallChain callers = holder.caller()
+                .map(caller -> chain.with(ModelKey.name(caller.name())))
+                .orElse(chain);
         RequestOptions options = new RequestOptions(priority, timeoutMicros, causes.deadlineNanos(), sequence, callers);
         return new InferRequest(
                 new ModelRef(model, version),

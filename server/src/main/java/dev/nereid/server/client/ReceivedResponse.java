@@ -13,9 +13,9 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A response of another model, as a backend sees it. Its outputs may be leased by any thread until it is closed.
+ * A response as a backend or an embedding program sees it. Its outputs may be leased by any thread until it is closed.
  *
- * <p>A backend may forget it. Then its memory is released, but never while a tensor or a memory segment of it can be read:
+ * <p>Its receiver may forget it. Then its memory is released, but never while a tensor or a memory segment of it can be read:
  * they keep {@link #reachability} alive, as this object does.
  */
 final class ReceivedResponse implements ModelResponse {
@@ -33,6 +33,11 @@ final class ReceivedResponse implements ModelResponse {
         this.held = held;
         outputs = response.outputs();
         MemorySegment.NULL.reinterpret(0, reachability, _ -> held.forgotten());
+    }
+
+    @Override
+    public String id() {
+        return response.id();
     }
 
     @Override

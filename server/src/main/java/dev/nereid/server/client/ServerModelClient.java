@@ -18,17 +18,17 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 
-/** The client of one model version. Immutable. */
+/** The client of one model version, or of the embedding program. Immutable. */
 final class ServerModelClient implements ModelClient {
     private final ModelClients clients;
     private final ResponseHolder holder;
-    private final ModelRef caller;
+    private final Optional<ModelRef> caller;
     private final BooleanSupplier loading;
 
     /**
-     * Creates the client of a model version.
+     * Creates the client of a model version, or of the embedding program.
      *
-     * @param holder the version, and the responses that it holds
+     * @param holder the version or the program, and the responses that it holds
      * @param loading whether the load of the version is in progress
      */
     ServerModelClient(ModelClients clients, ResponseHolder holder, BooleanSupplier loading) {
@@ -40,7 +40,7 @@ final class ServerModelClient implements ModelClient {
 
     @Override
     public ModelRequest request(String model) {
-        clients.sends(caller);
+        caller.ifPresent(clients::sends);
         return new OutgoingRequest(clients, holder, clients.resolve(caller, model));
     }
 

@@ -31,6 +31,7 @@ import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.repository.ModelRepository;
 import dev.nereid.server.warmup.RunningWarmups;
+import dev.nereid.spi.ModelClient;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -252,6 +253,15 @@ public final class ModelLifecycle {
      */
     public ModelClients clients() {
         return clients;
+    }
+
+    /**
+     * Creates the client of the program that embeds the server. Called once, by a thread of the program.
+     *
+     * @return the client
+     */
+    public ModelClient programClient() {
+        return clients.ofProgram(live.holders());
     }
 
     /**

@@ -171,15 +171,18 @@ final class ModelShutdown {
             ServedModel model = generation.model();
             model.executing().forEach((instance, thread) -> reportExecution(model, instance, thread));
             if (model.executing().isEmpty() && model.hasRequests()) {
+                String name = model.settings().name();
+                String held = live.holders().reason(name, model.version());
                 LOG.atWarn()
-                        .addKeyValue("model", model.config().getName())
+                        .addKeyValue("model", name)
                         .addKeyValue("version", model.version())
                         .addKeyValue("requests", model.requests())
                         .log(
-                                "requests have not ended within the exit timeout (model '{}', version {}, {} requests)",
-                                model.config().getName(),
+                                "requests have not ended within the exit timeout (model '{}', version {}, {} requests){}",
+                                name,
                                 model.version(),
-                                model.requests());
+                                model.requests(),
+                                held.isEmpty() ? "" : "; it " + held);
             }
         }
         watch.reportUnfinished();

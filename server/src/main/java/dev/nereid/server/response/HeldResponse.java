@@ -99,10 +99,16 @@ public final class HeldResponse {
 
     /** Releases the outputs that are not on a lease; returns whether this is the first call. */
     boolean release() {
+        return release(() -> {});
+    }
+
+    /** Does so, and runs an action before: who sees the memory released sees what the action does. */
+    boolean release(Runnable before) {
         InferResponse closed = take();
         if (closed == null) {
             return false;
         }
+        before.run();
         holder.remove(this);
         List<NamedTensor> outputs = closed.outputs();
         for (int i = 0; i < outputs.size(); i++) {

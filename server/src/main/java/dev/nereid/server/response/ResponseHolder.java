@@ -17,12 +17,14 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.spi.LoggingEventBuilder;
 
 /**
- * One load of a model version, as the holder of responses of other models. Safe for use by any thread.
+ * One load of a model version, or the program that embeds the server, as the holder of responses of models. Safe for use by
+ * any thread.
  *
  * <p>A response that is not closed keeps the model that responded from being unloaded. The holder releases the ones that its
- * plugin can not reach any more, and all when its model is closed.
+ * plugin or program can not reach any more, and all when its model is closed.
  */
 public final class ResponseHolder {
     /** The place of one request in this many is recorded, until a response is forgotten; then that of each. */
@@ -34,7 +36,7 @@ public final class ResponseHolder {
     private static final Logger LOG = LoggerFactory.getLogger(ResponseHolder.class);
 
     private final ResponseHolders all;
-    private final ModelRef caller;
+    private final Optional<ModelRef> caller;
     private final String model;
     private final String plugin;
     private final Executor actions;
@@ -58,12 +60,12 @@ public final class ResponseHolder {
      * Creates a holder without responses.
      *
      * @param all the holders of the server
-     * @param caller the key and the version of the model
+     * @param caller the key and the version of the model; empty for the program
      * @param model its name, for messages
      * @param plugin the name of its plugin, for messages
      * @param actions runs actions of the model on responses, never on the calling thread
      */
-    ResponseHolder(ResponseHolders all, ModelRef caller, String model, String plugin, Executor actions) {
+    ResponseHolder(ResponseHolders all, Optional<ModelRef> caller, String model, String plugin, Executor actions) {
         this.all = all;
         this.caller = requireNonNull(caller, "caller");
         this.model = model;
@@ -74,9 +76,9 @@ public final class ResponseHolder {
     /**
      * Returns the model version.
      *
-     * @return its key and version
+     * @return its key and version; empty for the program
      */
-    public ModelRef caller() {
+    public Optional<ModelRef> caller() {
         return caller;
     }
 
@@ -138,9 +140,10 @@ public final class ResponseHolder {
         held.remove(response);
     }
 
-    /** Returns model, version and plugin, for messages. */
+    /** Returns model, version and plugin, or the program, for messages. */
     String describe() {
-        return "model '" + model + "', version " + caller.version() + ", plugin '" + plugin + "'";
+        return caller.map(one -> "model '" + model + "', version " + one.version() + ", plugin '" + plugin + "'")
+                .orElse("the program");
     }
 
     /**
@@ -162,11 +165,7 @@ public final class ResponseHolder {
     /** Releases a response that nothing reaches any more, on a thread for actions of the plugin. */
     void forgotten(HeldResponse response) {
         if (held.contains(response)) {
-            actions.execute(() -> {
-                if (response.release()) {
-                    report(response);
-                }
-            });
+            actions.execute(() -> response.release(() -> report(response)));
         }
     }
 
@@ -219,11 +218,10 @@ public final class ResponseHolder {
                 + (what.endsWith("was") ? "it" : "them")
                 + " (expected: ModelResponse.close, such as by try-with-resources)";
         all.forgot(sentence);
-        LOG.atWarn()
-                .addKeyValue("model", model)
-                .addKeyValue("version", caller.version())
-                .addKeyValue("plugin", plugin)
-                .setCause(place)
-                .log("{}{}", sentence, place == null ? "" : "; a request was sent where the stack shows");
+        LoggingEventBuilder event = LOG.atWarn();
+        caller.ifPresent(one -> event.addKeyValue("model", model)
+                .addKeyValue("version", one.version())
+                .addKeyValue("plugin", plugin));
+        event.setCause(place).log("{}{}", sentence, place == null ? "" : "; a request was sent where the stack shows");
     }
 }

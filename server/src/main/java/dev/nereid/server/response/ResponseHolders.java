@@ -2,6 +2,7 @@ package dev.nereid.server.response;
 
 import dev.nereid.api.ModelRef;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -10,7 +11,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** The models of a server that hold responses of other ones. Safe for use by any thread. */
+/** The models of a server that hold responses of other ones, and the program that embeds it. Safe for use by any thread. */
 public final class ResponseHolders {
     /** The most models that a reason names. */
     private static final int MAX_NAMED = 5;
@@ -41,7 +42,20 @@ public final class ResponseHolders {
      * @return the holder, to be closed when the model is
      */
     public ResponseHolder add(ModelRef caller, String model, String plugin, Executor actions) {
-        ResponseHolder added = new ResponseHolder(this, caller, model, plugin, actions);
+        return add(new ResponseHolder(this, Optional.of(caller), model, plugin, actions));
+    }
+
+    /**
+     * Adds the program that embeds the server.
+     *
+     * @param actions runs its actions on responses, never on the calling thread
+     * @return the holder, which is never closed: a stop of the server waits for the program's responses
+     */
+    public ResponseHolder addProgram(Executor actions) {
+        return add(new ResponseHolder(this, Optional.empty(), "", "", actions));
+    }
+
+    private ResponseHolder add(ResponseHolder added) {
         holders.add(added);
         return added;
     }
