@@ -218,10 +218,12 @@ public final class ResponseHolder {
                 + (what.endsWith("was") ? "it" : "them")
                 + " (expected: ModelResponse.close, such as by try-with-resources)";
         all.forgot(sentence);
-        LoggingEventBuilder event = LOG.atWarn();
-        caller.ifPresent(one -> event.addKeyValue("model", model)
-                .addKeyValue("version", one.version())
-                .addKeyValue("plugin", plugin));
-        event.setCause(place).log("{}{}", sentence, place == null ? "" : "; a request was sent where the stack shows");
+        LoggingEventBuilder event = LOG.atWarn().setCause(place);
+        if (caller.isPresent()) {
+            event = event.addKeyValue("model", model)
+                    .addKeyValue("version", caller.get().version())
+                    .addKeyValue("plugin", plugin);
+        }
+        event.log("{}{}", sentence, place == null ? "" : "; a request was sent where the stack shows");
     }
 }
