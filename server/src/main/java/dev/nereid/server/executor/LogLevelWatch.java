@@ -80,9 +80,8 @@ public final class LogLevelWatch implements Watchdog.Watched {
                 return;
             }
             if (subscriptions.size() >= MAX_SUBSCRIPTIONS) {
-                throw new IllegalStateException(
-                        "onLogLevel: " + MAX_SUBSCRIPTIONS
-                                + " actions of the model (expected: fewer; close the hooks of actions no longer needed)");
+                throw new IllegalStateException("onLogLevel: " + MAX_SUBSCRIPTIONS
+                        + " actions of the model (expected: fewer; close the hooks of actions no longer needed)");
             }
             if (subscriptions.isEmpty()) {
                 watchdog.ifPresent(dog -> dog.add(this));
