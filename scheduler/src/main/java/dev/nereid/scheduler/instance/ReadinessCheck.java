@@ -69,7 +69,7 @@ final class ReadinessCheck {
         CompletableFuture<Readiness> present = state.updateAndGet(
                         now -> now.running() == null ? new State(begun, now.last()) : now)
                 .running();
-        if (present != null && !present.equals(begun)) {
+        if (present != null && !isSame(present, begun)) {
             return present;
         }
         try {
@@ -96,15 +96,21 @@ final class ReadinessCheck {
 
     /** Completes a check that takes too long, unless it has ended: the result of its end stays. */
     private void late(CompletableFuture<Readiness> begun, Readiness result) {
-        state.updateAndGet(now -> begun.equals(now.running()) ? new State(begun, result) : now);
+        state.updateAndGet(now -> isSame(begun, now.running()) ? new State(begun, result) : now);
         begun.complete(result);
     }
 
     private void end(CompletableFuture<Readiness> begun, @Nullable Throwable failure) {
         Readiness result = failure == null ? Readiness.READY : notReady(failure);
         // First: one that asks after the result begins another check.
-        state.updateAndGet(now -> new State(begun.equals(now.running()) ? null : now.running(), result));
+        state.updateAndGet(now -> new State(isSame(begun, now.running()) ? null : now.running(), result));
         begun.complete(result);
+    }
+
+    /** Compares checks, which are equal only to themselves. */
+    @SuppressWarnings("ReferenceEquality")
+    private static boolean isSame(Object one, @Nullable Object other) {
+        return one == other;
     }
 
     private Readiness notReady(Throwable failure) {

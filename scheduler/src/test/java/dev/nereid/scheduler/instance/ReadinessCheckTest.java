@@ -53,7 +53,7 @@ final class ReadinessCheckTest {
 
     @Test
     void aLateTimeoutLeavesTheNextCheckAlone() {
-        begin();
+        CompletableFuture<Readiness> _ = begin();
         checks.getFirst().completeExceptionally(new BackendException(ErrorCode.NOT_FOUND, "no file"));
         CompletableFuture<Readiness> next = begin();
 
