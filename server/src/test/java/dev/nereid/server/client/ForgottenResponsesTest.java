@@ -29,7 +29,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
@@ -118,24 +117,24 @@ final class ForgottenResponsesTest {
 
     @Test
     void aResponseStaysWhileATensorOfItIsReachable() throws InterruptedException {
-        AtomicReference<Tensor> tensor = new AtomicReference<>(send().requireOutput("OUTPUT0"));
+        List<Tensor> kept = new ArrayList<>(List.of(send().requireOutput("OUTPUT0")));
         collect();
 
         assertThat(open()).isEqualTo(1);
-        assertThat(tensor.get().floats()).containsExactly(7, 8, 9, 10);
-        tensor.set(null);
+        assertThat(kept.getFirst().floats()).containsExactly(7, 8, 9, 10);
+        kept.clear();
         awaitCollected(() -> open() == 0);
     }
 
     @Test
     void aResponseStaysWhileAPartOfItsMemoryIsReachable() throws InterruptedException {
-        AtomicReference<MemorySegment> part = new AtomicReference<>(
-                send().requireOutput("OUTPUT0").withShape(Shape.of(2, 2)).data().asSlice(4, 8));
+        List<MemorySegment> kept = new ArrayList<>(List.of(
+                send().requireOutput("OUTPUT0").withShape(Shape.of(2, 2)).data().asSlice(4, 8)));
         collect();
 
         assertThat(open()).isEqualTo(1);
-        assertThat(part.get().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0)).isEqualTo(8);
-        part.set(null);
+        assertThat(kept.getFirst().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0)).isEqualTo(8);
+        kept.clear();
         awaitCollected(() -> open() == 0);
     }
 

@@ -32,7 +32,6 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -223,15 +222,15 @@ final class OwnedInstanceTest {
                 InstanceOptions.DEFAULT.withLeftMemory((name, bytes) -> left.add(name + ": " + bytes)));
         InstanceContext context = contexts.getFirst();
         AllocatedMemory kept = context.allocate(MemoryPlace.HOST, 8);
-        AtomicReference<MemorySegment> part = new AtomicReference<>(
-                context.allocate(MemoryPlace.HOST, 16).segment().asSlice(8));
+        List<MemorySegment> parts = new ArrayList<>(
+                List.of(context.allocate(MemoryPlace.HOST, 16).segment().asSlice(8)));
         forget(context);
         forget(context);
 
         awaitBytesInUse(24);
 
-        part.get().set(ValueLayout.JAVA_BYTE, 7, (byte) 1);
-        part.set(null);
+        parts.getFirst().set(ValueLayout.JAVA_BYTE, 7, (byte) 1);
+        parts.clear();
         awaitBytesInUse(8);
         assertThat(left).singleElement().asString().startsWith(plan.name() + ": ");
         kept.close();
