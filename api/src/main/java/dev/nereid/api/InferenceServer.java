@@ -8,8 +8,7 @@ import java.util.Optional;
 /**
  * A running inference server: the port for front ends and embedding programs. Safe for use by any thread.
  *
- * <p>Nothing here waits, except {@link ClientRequest#sendAndWait}. A backend with short executions may execute on the
- * calling thread.
+ * <p>Nothing here waits. A backend with short executions may execute on the calling thread.
  */
 public interface InferenceServer {
     /**
@@ -24,27 +23,6 @@ public interface InferenceServer {
      * @return the handle by which the caller cancels the request
      */
     Cancellation infer(InferRequest request, ResponseObserver observer);
-
-    /**
-     * Begins a request that one response completes. For embedding programs; {@link #infer} is for all others.
-     *
-     * @param model the name of a model; its latest version that is ready responds, unless one is {@linkplain
-     *     ClientRequest#version selected}
-     * @return a request without inputs
-     */
-    default ClientRequest request(String model) {
-        return new ClientRequest(this, ModelRef.latest(model));
-    }
-
-    /**
-     * Says whether the calling thread may wait for a response. It may not while it calls an observer: the response may
-     * need this thread.
-     *
-     * @return whether it may wait; {@code true} by default
-     */
-    default boolean mayWait() {
-        return true;
-    }
 
     /**
      * Returns the models of the server.

@@ -10,12 +10,9 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
-import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
-import dev.nereid.spi.Shape;
-import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -42,27 +39,6 @@ class FakeInferenceServerTest {
         response.close();
         response.close();
         assertThat(released).hasValue(1);
-    }
-
-    @Test
-    void receivesTheParametersOfAnEmbeddingProgram() {
-        server.add(FakeModel.identity("identity", DataType.INT8, 0, -1));
-
-        server.request("identity")
-                .input("INPUT0", Tensor.of(DataType.INT8, Shape.of(1), MemorySegment.ofArray(new byte[1])))
-                .parameter("flag", true)
-                .parameter("integer", 1)
-                .parameter("integer", Long.MIN_VALUE)
-                .parameter("number", 0.5)
-                .parameter("text", "é\0")
-                .send();
-
-        assertThat(server.requests().getLast().request().parameters())
-                .isEqualTo(Map.of(
-                        "flag", new ParameterValue.Bool(true),
-                        "integer", new ParameterValue.Int(Long.MIN_VALUE),
-                        "number", new ParameterValue.Real(0.5),
-                        "text", new ParameterValue.Text("é\0")));
     }
 
     @Test

@@ -2,12 +2,12 @@ package dev.nereid.guide;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import dev.nereid.api.InferenceException;
-import dev.nereid.testkit.server.LocalRequest;
+import dev.nereid.spi.ModelClient;
+import dev.nereid.spi.ModelRequest;
+import dev.nereid.spi.Shape;
 import dev.nereid.testkit.server.LocalServer;
-import dev.nereid.testkit.server.PendingRequest;
+import dev.nereid.testkit.server.ReceivedResponses;
 import org.junit.jupiter.api.Test;
 
 /** Twice in a server. */
@@ -28,8 +28,8 @@ final class TwiceServerTest {
     @Test
     void doublesNumbers() {
         try (LocalServer server = LocalServer.with(new Twice()).model("doubled").start()) {
-            float[] doubled =
-                    server.infer("doubled", LocalRequest.of("INPUT", 1, 2.5f)).floats("OUTPUT");
+            ModelRequest request = server.client().request("doubled").input("INPUT", Shape.of(1, 2), 1, 2.5f);
+            float[] doubled = server.send(request).one().requireOutput("OUTPUT").floats();
 
             assertArrayEquals(new float[] {2, 5}, doubled);
         }
@@ -41,24 +41,24 @@ final class TwiceServerTest {
                 .model("doubled", "dynamic_batching { }")
                 .model("four_times", FOUR_TIMES)
                 .start()) {
-            PendingRequest first = server.send("four_times", LocalRequest.of("IN", 1));
-            PendingRequest second = server.send("four_times", LocalRequest.of("IN", 2));
+            ModelClient client = server.client();
+            ReceivedResponses first = server.send(client.request("four_times").input("IN", Shape.of(1, 1), 1f));
+            ReceivedResponses second = server.send(client.request("four_times").input("IN", Shape.of(1, 1), 2f));
 
-            assertArrayEquals(new float[] {4}, first.response().floats("OUT"));
-            assertArrayEquals(new float[] {8}, second.response().floats("OUT"));
+            assertArrayEquals(new float[] {4}, first.one().requireOutput("OUT").floats());
+            assertArrayEquals(new float[] {8}, second.one().requireOutput("OUT").floats());
         }
     }
 
     @Test
     void isNotAskedForOtherTypes() {
         try (LocalServer server = LocalServer.with(new Twice()).model("doubled").start()) {
-            LocalRequest request = LocalRequest.request().input("INPUT", 1); // an int
-            InferenceException refused = assertThrows(InferenceException.class, () -> server.infer("doubled", request));
+            ModelRequest request = server.client().request("doubled").input("INPUT", Shape.of(1, 1), 1); // an int
 
             assertEquals(
                     "[request id: <id_unknown>] inference input 'INPUT' data-type is 'INT32',"
                             + " but model 'doubled' expects 'FP32'",
-                    refused.getMessage());
+                    server.send(request).error().getMessage());
         }
     }
 }

@@ -16,7 +16,6 @@ import dev.nereid.api.ServerMetadata;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.api.statistics.DemandStatistics;
-import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.lifecycle.ServedModels;
@@ -164,11 +163,6 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         return largeRequests.accepts(request)
                 ? largeRequests.submit(request, observer, new LargeSubmission(submission, arrivedNanos))
                 : submission.begin(request, observer, arrivedNanos);
-    }
-
-    @Override
-    public boolean mayWait() {
-        return !ObserverScope.current().isOpen();
     }
 
     @Override

@@ -2,8 +2,8 @@ package ${package};
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 
-import dev.nereid.testkit.server.LocalOutputs;
-import dev.nereid.testkit.server.LocalRequest;
+import dev.nereid.spi.ModelRequest;
+import dev.nereid.spi.Shape;
 import dev.nereid.testkit.server.LocalServer;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -15,9 +15,9 @@ final class ${className}Test {
         try (LocalServer server = LocalServer.with(new ${className}#if( $form == "framework" )Provider#end())
                 .model(Path.of("models/${artifactId}"))
                 .start()) {
-            LocalOutputs outputs = server.infer("${artifactId}", LocalRequest.of("INPUT", 1f, 2.5f, -3f));
-
-            assertArrayEquals(new float[] {2 * 1f, 2 * 2.5f, 2 * -3f}, outputs.floats("OUTPUT"));
+            ModelRequest request = server.client().request("${artifactId}").input("INPUT", Shape.of(1, 3), 1f, 2.5f, -3f);
+            float[] outputs = server.send(request).one().requireOutput("OUTPUT").floats();
+            assertArrayEquals(new float[] {2 * 1f, 2 * 2.5f, 2 * -3f}, outputs);
         }
     }
 }

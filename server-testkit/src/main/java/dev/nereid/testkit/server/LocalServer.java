@@ -1,31 +1,30 @@
 package dev.nereid.testkit.server;
 
-import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.InputTensor;
-import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.server.NereidServer;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.ModelClient;
-import dev.nereid.spi.Tensor;
-import java.lang.foreign.MemorySegment;
+import dev.nereid.spi.ModelRequest;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
  * A server in memory for unit tests: classes under test, configurations as texts, no sockets and no jars. Safe for use by
- * any thread; {@link #infer} and {@link #close} block.
+ * any thread; {@link #close} blocks.
  *
  * <p>Checks, queues, batchers, sequences, ensembles and errors are those of the server. A test takes milliseconds:
  *
  * {@snippet :
  * try (LocalServer server = LocalServer.with(new Twice())
- *         .model("doubled", "max_batch_size: 8 dynamic_batching { }")
- *         .start()) {
- *     LocalOutputs outputs = server.infer("doubled", LocalRequest.of("INPUT", 1, 2.5f));
- *
- *     assertThat(outputs.floats("OUTPUT")).containsExactly(2, 5);
+ *                 .model("doubled", "max_batch_size: 8 dynamic_batching { }")
+ *                 .start();
+ *         ModelResponse response = server.client()
+ *                 .request("doubled")
+ *                 .input("INPUT", Shape.of(1, 2), 1, 2.5f)
+ *                 .sendAndWait()) {
+ *     assertThat(response.requireOutput("OUTPUT").floats()).containsExactly(2, 5);
  * }
  * }
  *
@@ -40,6 +39,7 @@ public final class LocalServer implements AutoCloseable {
     private final TemporaryRepository files;
     private final Duration timeout;
     private final LeftMemory left;
+    private final Queue<ReceivedResponses> received = new ConcurrentLinkedQueue<>();
 
     /** Takes over a server and its files. */
     LocalServer(NereidServer server, TemporaryRepository files, Duration timeout, LeftMemory left) {
@@ -60,59 +60,16 @@ public final class LocalServer implements AutoCloseable {
     }
 
     /**
-     * Executes a request and waits for its only response.
+     * Sends a request and records what it receives. For decoupled models, errors, and requests that are to wait together.
      *
-     * @param model the name of the model
-     * @param request the request
-     * @return the response
-     * @throws InferenceException the error with which the server ended the request
-     * @throws AssertionError if there is no response, more than one, or none in time
+     * @param request a request of {@link #client} that was not sent yet
+     * @return what it receives; closed with the server, or before
      */
-    public LocalOutputs infer(String model, LocalRequest request) {
-        return send(model, request).response();
-    }
-
-    /**
-     * Executes a request to a decoupled model and waits for its end.
-     *
-     * @param model the name of the model
-     * @param request the request
-     * @return the responses in their order, none included
-     * @throws InferenceException the error with which the server ended the request
-     * @throws AssertionError if it does not end in time
-     */
-    public List<LocalOutputs> inferAll(String model, LocalRequest request) {
-        return send(model, request).responses();
-    }
-
-    /**
-     * Sends a request and returns at once.
-     *
-     * @param model the name of the model
-     * @param request the request
-     * @return the handle for its responses
-     */
-    public PendingRequest send(String model, LocalRequest request) {
-        List<TensorBuffer> buffers = new ArrayList<>();
-        List<InputTensor> inputs = new ArrayList<>();
-        DefaultShapes shapes = DefaultShapes.of(server, request.model(model));
-        InferRequest received;
-        try {
-            request.inputs().forEach((name, input) -> {
-                Tensor tensor = input.tensor(shapes.shape(name, input.elements()));
-                TensorBuffer buffer = server.memory().allocate(tensor.byteSize());
-                buffers.add(buffer);
-                MemorySegment.copy(tensor.data(), 0, buffer.segment(), 0, tensor.byteSize());
-                inputs.add(InputTensor.of(name, Tensor.of(tensor.type(), tensor.shape(), buffer.segment())));
-            });
-            received = request.received(model, inputs, () -> buffers.forEach(TensorBuffer::close));
-        } catch (RuntimeException | Error e) { // such as an input of another size
-            buffers.forEach(TensorBuffer::close);
-            throw e;
-        }
-        PendingRequest pending = new PendingRequest(timeout);
-        pending.begin(server.infer(received, pending.observer()));
-        return pending;
+    public ReceivedResponses send(ModelRequest request) {
+        ReceivedResponses responses = new ReceivedResponses(timeout);
+        received.add(responses);
+        request.send(responses.observer());
+        return responses;
     }
 
     /**
@@ -136,13 +93,14 @@ public final class LocalServer implements AutoCloseable {
     /**
      * Completes the requests, closes everything and deletes the files.
      *
-     * @throws AssertionError if an instance left scratch memory, a model has not closed a response of another one, or tensor
+     * @throws AssertionError if an instance left scratch memory, a model or the test has not closed a response, or tensor
      *     memory is in use afterwards
      * @throws InferenceException if requests do not end within the timeout
      */
     @Override
     public void close() {
         try {
+            received.forEach(ReceivedResponses::close);
             server.close();
             left.check(server.memory().bytesInUse(), server.forgotten());
         } finally {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
@@ -12,11 +13,13 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ResponseSender;
+import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.io.IOException;
@@ -71,18 +74,27 @@ final class LocalServerTest {
             }
             """;
 
+    /** Returns a request with one item. */
+    private static ModelRequest request(LocalServer server, String model, String input, float... values) {
+        boolean batches =
+                server.server().models().metadata(ModelRef.latest(model)).maxBatchSize() > 0;
+        Shape item = Shape.of(values.length);
+        return server.client().request(model).input(input, batches ? item.prepend(1) : item, values);
+    }
+
     private static LocalServerBuilder doubled() {
         return LocalServer.with(new Twice()).model("doubled");
     }
 
     private static void doublesNumbers() {
         try (LocalServer server = doubled().start()) {
-            LocalOutputs outputs = server.infer("doubled", LocalRequest.of("INPUT", 1, 2.5f));
+            ModelResponse response =
+                    server.send(request(server, "doubled", "INPUT", 1, 2.5f)).one();
 
-            assertThat(outputs.floats("OUTPUT")).containsExactly(2, 5);
-            assertThat(outputs.shape("OUTPUT")).isEqualTo(Shape.of(1, 2));
-            assertThat(outputs.names()).containsExactly("OUTPUT");
-            assertThat(outputs.version()).isEqualTo(1);
+            assertThat(response.requireOutput("OUTPUT").floats()).containsExactly(2, 5);
+            assertThat(response.requireOutput("OUTPUT").shape()).isEqualTo(Shape.of(1, 2));
+            assertThat(response.outputs()).containsExactly("OUTPUT");
+            assertThat(response.version()).isEqualTo(1);
         }
     }
 
@@ -111,12 +123,13 @@ final class LocalServerTest {
             batch.put("OUTPUT", batch.gather("INPUT"));
         });
         try (LocalServer server = LocalServer.with(counting).model("m", FOURS).start()) {
-            List<PendingRequest> requests = new ArrayList<>();
+            List<ReceivedResponses> requests = new ArrayList<>();
             for (int i = 0; i < 4; i++) {
-                requests.add(server.send("m", LocalRequest.of("INPUT", i)));
+                requests.add(server.send(request(server, "m", "INPUT", i)));
             }
             for (int i = 0; i < 4; i++) {
-                assertThat(requests.get(i).response().floats("OUTPUT")).containsExactly(i);
+                assertThat(requests.get(i).one().requireOutput("OUTPUT").floats())
+                        .containsExactly(i);
             }
         }
         assertThat(sizes).containsExactly(4);
@@ -139,7 +152,7 @@ final class LocalServerTest {
                     .model("m", "max_batch_size: 8\n" + TENSORS)
                     .start()) {
                 for (int i = 0; i < 2; i++) {
-                    assertThat(server.send("m", LocalRequest.of("INPUT", 1)).error())
+                    assertThat(server.send(request(server, "m", "INPUT", 1)).error())
                             .hasMessageContaining(text);
                 }
             }
@@ -154,18 +167,20 @@ final class LocalServerTest {
             batch.put("OUTPUT", batch.gather("INPUT"));
         });
         try (LocalServer server = LocalServer.with(backend).model("m", FOURS).start()) {
-            List<PendingRequest> requests = new ArrayList<>();
+            List<ReceivedResponses> requests = new ArrayList<>();
             for (int i = 0; i < 4; i++) {
-                requests.add(server.send("m", LocalRequest.of("INPUT", i)));
+                requests.add(server.send(request(server, "m", "INPUT", i)));
             }
             for (int i = 1; i < 4; i++) {
-                assertThat(requests.get(i).response().floats("OUTPUT")).containsExactly(i);
+                assertThat(requests.get(i).one().requireOutput("OUTPUT").floats())
+                        .containsExactly(i);
             }
             ResponseSender late = senders.take();
             InferenceResponse response = late.newResponse();
             write(response.allocate("OUTPUT", DataType.FP32, Shape.of(1, 1)), 9);
             late.complete(response);
-            assertThat(requests.getFirst().response().floats("OUTPUT")).containsExactly(9);
+            assertThat(requests.getFirst().one().requireOutput("OUTPUT").floats())
+                    .containsExactly(9);
         }
     }
 
@@ -181,22 +196,19 @@ final class LocalServerTest {
             }
         });
         try (LocalServer server = LocalServer.with(summing).model("sum", SUMS).start()) {
-            assertThat(sum(server, LocalRequest.of("INPUT", 1).sequence(7, true, false)))
-                    .isEqualTo(1);
-            assertThat(sum(server, LocalRequest.of("INPUT", 10).sequence(8, true, false)))
-                    .isEqualTo(10);
-            assertThat(sum(server, LocalRequest.of("INPUT", 2).sequence(7, false, false)))
-                    .isEqualTo(3);
-            assertThat(sum(server, LocalRequest.of("INPUT", 3).sequence(7, false, true)))
-                    .isEqualTo(6);
-            assertThat(server.send("sum", LocalRequest.of("INPUT", 3).sequence(7, false, true))
+            assertThat(sum(server, 1, Sequence.of(7, true, false))).isEqualTo(1);
+            assertThat(sum(server, 10, Sequence.of(8, true, false))).isEqualTo(10);
+            assertThat(sum(server, 2, Sequence.of(7, false, false))).isEqualTo(3);
+            assertThat(sum(server, 3, Sequence.of(7, false, true))).isEqualTo(6);
+            assertThat(server.send(request(server, "sum", "INPUT", 3).sequence(Sequence.of(7, false, true)))
                             .error())
                     .hasMessageContaining("must specify the START flag on the first request of the sequence");
         }
     }
 
-    private static float sum(LocalServer server, LocalRequest request) {
-        return server.infer("sum", request).floats("OUTPUT")[0];
+    private static float sum(LocalServer server, int number, Sequence sequence) {
+        ModelRequest request = request(server, "sum", "INPUT", number).sequence(sequence);
+        return server.send(request).one().requireOutput("OUTPUT").floats()[0];
     }
 
     private static float first(Tensor tensor) {
@@ -214,10 +226,13 @@ final class LocalServerTest {
                 .model("second", "dynamic_batching { }")
                 .model("quadrupled", QUADRUPLED)
                 .start()) {
-            assertThat(server.infer("quadrupled", LocalRequest.of("IN", 1, 3)).floats("OUT"))
+            assertThat(server.send(request(server, "quadrupled", "IN", 1, 3))
+                            .one()
+                            .requireOutput("OUT")
+                            .floats())
                     .containsExactly(4, 12);
-            InferenceException refused =
-                    server.send("quadrupled", LocalRequest.of("IN", Float.NaN)).error();
+            BackendException refused =
+                    server.send(request(server, "quadrupled", "IN", Float.NaN)).error();
             assertThat(refused)
                     .hasMessageContaining("quadrupled")
                     .hasMessageContaining("INPUT: NaN (expected: finite)");
@@ -227,19 +242,21 @@ final class LocalServerTest {
     @Test
     void failsWithTheErrorsOfTheServer() {
         try (LocalServer server = doubled().start()) {
-            assertThatExceptionOfType(InferenceException.class)
-                    .isThrownBy(() -> server.infer("tripled", LocalRequest.of("INPUT", 1)))
+            ModelClient client = server.client();
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> server.send(client.request("tripled")).one())
                     .withMessage("Request for unknown model: 'tripled' is not found")
-                    .returns(ErrorCode.NOT_FOUND, InferenceException::code);
-            assertThatExceptionOfType(InferenceException.class)
-                    .isThrownBy(
-                            () -> server.infer("doubled", LocalRequest.request().input("INPUT", 1)))
+                    .returns(ErrorCode.NOT_FOUND, BackendException::code);
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> server.send(client.request("doubled").input("INPUT", Shape.of(1, 1), 1))
+                            .one())
                     .withMessageContaining(
                             "inference input 'INPUT' data-type is 'INT32', but model 'doubled' expects 'FP32'");
-            assertThatExceptionOfType(InferenceException.class)
-                    .isThrownBy(() -> server.infer("doubled", LocalRequest.of("INPUT", Float.NaN)))
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> server.send(request(server, "doubled", "INPUT", Float.NaN))
+                            .one())
                     .withMessage("INPUT: NaN (expected: finite)")
-                    .returns(ErrorCode.INVALID_ARGUMENT, InferenceException::code);
+                    .returns(ErrorCode.INVALID_ARGUMENT, BackendException::code);
         }
     }
 
@@ -280,12 +297,14 @@ final class LocalServerTest {
         try (LocalServer server = LocalServer.with(new TestBackend("numbers", place -> counting()))
                 .model("numbers", DECOUPLED)
                 .start()) {
-            assertThat(server.inferAll("numbers", LocalRequest.of("INPUT", 3)))
-                    .extracting(outputs -> outputs.floats("OUTPUT")[0])
+            assertThat(server.send(request(server, "numbers", "INPUT", 3)).all())
+                    .extracting(response -> response.requireOutput("OUTPUT").floats()[0])
                     .containsExactly(0f, 1f, 2f);
-            assertThat(server.inferAll("numbers", LocalRequest.of("INPUT", 0))).isEmpty();
+            assertThat(server.send(request(server, "numbers", "INPUT", 0)).all())
+                    .isEmpty();
             assertThatExceptionOfType(AssertionError.class)
-                    .isThrownBy(() -> server.infer("numbers", LocalRequest.of("INPUT", 2)))
+                    .isThrownBy(() ->
+                            server.send(request(server, "numbers", "INPUT", 2)).one())
                     .withMessageEndingWith("(expected: one)");
         }
     }
@@ -298,23 +317,48 @@ final class LocalServerTest {
                 place -> batch -> senders.add(batch.requests().getFirst().sender()));
         try (LocalServer server =
                 LocalServer.with(open).model("open", DECOUPLED).start()) {
-            PendingRequest pending = server.send("open", LocalRequest.of("INPUT", 1));
+            ModelRequest request = request(server, "open", "INPUT", 1);
+            ReceivedResponses pending = server.send(request);
             ResponseSender sender = senders.poll(10, TimeUnit.SECONDS);
             sender.sendError(new BackendException(ErrorCode.INTERNAL, "one failed"));
             sender.send(sender.newResponse());
 
-            assertThat(pending.awaitResponses(1)).hasSize(1);
-            assertThat(pending.failedResponses())
+            assertThat(pending.await(1)).hasSize(1);
+            assertThat(pending.failed())
                     .singleElement()
                     .satisfies(failure -> assertThat(failure).hasMessage("one failed"));
             assertThat(pending.hasEnded()).isFalse();
-            pending.cancel();
+            request.cancel();
             assertThat(sender.isCancelled()).isTrue();
             sender.complete();
             assertThat(pending.error().code()).isEqualTo(ErrorCode.CANCELLED);
             assertThatExceptionOfType(AssertionError.class)
-                    .isThrownBy(() -> pending.awaitResponses(2))
+                    .isThrownBy(() -> pending.await(2))
                     .withMessageContaining("responses: 1 at the end of the request (expected: 2)");
+        }
+    }
+
+    @Test
+    void closesTheResponsesThatWereReceivedAndThoseThatFollow() throws InterruptedException {
+        BlockingQueue<ResponseSender> senders = new LinkedBlockingQueue<>();
+        TestBackend open = new TestBackend(
+                "open",
+                place -> batch -> senders.add(batch.requests().getFirst().sender()));
+        try (LocalServer server =
+                LocalServer.with(open).model("open", DECOUPLED).start()) {
+            ReceivedResponses received = server.send(request(server, "open", "INPUT", 1));
+            ResponseSender sender = senders.take();
+            for (int i = 0; i < 2; i++) {
+                InferenceResponse response = sender.newResponse();
+                write(response.allocate("OUTPUT", DataType.FP32, Shape.of(1)), i);
+                sender.send(response);
+                received.await(i + 1);
+                received.close();
+            }
+            sender.complete();
+
+            assertThat(received.all()).hasSize(2);
+            assertThat(server.server().memory().bytesInUse()).isZero();
         }
     }
 
@@ -327,7 +371,8 @@ final class LocalServerTest {
                 .timeout(Duration.ofMillis(50))
                 .start();
         assertThatExceptionOfType(AssertionError.class)
-                .isThrownBy(() -> server.infer("open", LocalRequest.of("INPUT", 1)))
+                .isThrownBy(
+                        () -> server.send(request(server, "open", "INPUT", 1)).one())
                 .withMessage("request: no end after PT0.05S (responses: 0)");
         assertThatExceptionOfType(InferenceException.class)
                 .isThrownBy(server::close)
@@ -341,7 +386,10 @@ final class LocalServerTest {
             return batch -> batch.put("OUTPUT", batch.gather("INPUT"));
         });
         LocalServer server = LocalServer.with(leaking).model("m", TENSORS).start();
-        assertThat(server.infer("m", LocalRequest.of("INPUT", 1)).floats("OUTPUT"))
+        assertThat(server.send(request(server, "m", "INPUT", 1))
+                        .one()
+                        .requireOutput("OUTPUT")
+                        .floats())
                 .containsExactly(1);
         assertThatExceptionOfType(AssertionError.class)
                 .isThrownBy(server::close)
@@ -373,43 +421,36 @@ final class LocalServerTest {
                 Files.createDirectories(directory.resolve("echo").resolve("1")).getParent();
         Files.writeString(model.resolve("config.pbtxt"), config);
         Tensor flag = Tensor.of(DataType.BOOL, Shape.of(1), Arena.ofAuto().allocate(1));
-        Tensor wide = Tensor.of(DataType.FP64, Shape.of(1), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_DOUBLE, 0.5));
         try (LocalServer server =
                 LocalServer.with(echo).model(model).withWrongOutputs().start()) {
-            LocalOutputs outputs = server.infer(
-                    "echo",
-                    LocalRequest.request()
+            ModelResponse response = server.send(server.client()
+                            .request("echo")
                             .id("r")
                             .parameter("p", 3)
                             .parameter("text", "t")
                             .parameter("half", 0.5)
                             .parameter("flag", true)
-                            .input("IN_INT32", 1, 2, 3, 4)
-                            .input("IN_INT64", 5L, 6L)
-                            .input("IN_STRING", "a", "ä")
+                            .input("IN_INT32", Shape.of(2, 2), 1, 2, 3, 4)
+                            .input("IN_INT64", Shape.of(2), 5L, 6L)
+                            .input("IN_STRING", Shape.of(2), "a", "ä")
                             .input("IN_BOOL", flag)
-                            .input("IN_FP64", wide));
+                            .input("IN_FP64", Shape.of(1), 0.5))
+                    .one();
 
-            assertThat(outputs.ints("OUT_INT32")).containsExactly(1, 2, 3, 4);
-            assertThat(outputs.shape("OUT_INT32")).isEqualTo(Shape.of(2, 2));
-            assertThat(outputs.longs("OUT_INT64")).containsExactly(5, 6);
-            assertThat(outputs.strings("OUT_STRING")).containsExactly("a", "ä");
-            assertThat(outputs.byteStrings("OUT_STRING").getFirst()).containsExactly('a');
-            assertThat(outputs.doubles("OUT_FP64")).containsExactly(0.5);
-            assertThat(outputs.tensor("OUT_BOOL").byteSize()).isEqualTo(1);
-            assertThat(outputs.parameters().asMap()).isEqualTo(Map.of("p", 3L, "text", "t", "half", 0.5, "flag", true));
-            assertThat(server.send("echo", LocalRequest.request().parameter("p", 0))
+            assertThat(response.requireOutput("OUT_INT32").ints()).containsExactly(1, 2, 3, 4);
+            assertThat(response.requireOutput("OUT_INT32").shape()).isEqualTo(Shape.of(2, 2));
+            assertThat(response.requireOutput("OUT_INT64").longs()).containsExactly(5, 6);
+            assertThat(response.requireOutput("OUT_STRING").strings()).containsExactly("a", "ä");
+            assertThat(response.requireOutput("OUT_FP64").doubles()).containsExactly(0.5);
+            assertThat(response.requireOutput("OUT_BOOL").byteSize()).isEqualTo(1);
+            assertThat(response.parameters().asMap())
+                    .isEqualTo(Map.of("p", 3L, "text", "t", "half", 0.5, "flag", true));
+            assertThat(server.send(server.client().request("echo").parameter("p", 0))
                             .error())
                     .hasMessageContaining("parameter 'p': 0 (expected: 1 to 512)")
-                    .extracting(InferenceException::code)
+                    .extracting(BackendException::code)
                     .isEqualTo(ErrorCode.INVALID_ARGUMENT);
-            assertThat(outputs.id()).isEqualTo("r");
-            assertThatExceptionOfType(AssertionError.class)
-                    .isThrownBy(() -> outputs.floats("OUT_INT32"))
-                    .withMessage("output 'OUT_INT32': INT32 (expected: FP32)");
-            assertThatExceptionOfType(AssertionError.class)
-                    .isThrownBy(() -> outputs.floats("OUT"))
-                    .withMessageStartingWith("output 'OUT': not in the response (it has: ");
+            assertThat(response.id()).isEqualTo("r");
         }
     }
 
@@ -447,7 +488,7 @@ final class LocalServerTest {
                 .model("called", "backend: \"called\"\n" + TENSORS)
                 .model("caller", "backend: \"callers\"\n" + TENSORS)
                 .start()) {
-            assertThat(server.send("caller", LocalRequest.of("INPUT", 1)).error())
+            assertThat(server.send(request(server, "caller", "INPUT", 1)).error())
                     .hasMessageContaining("parameter 'integer': -1 (expected: one of [a, b])");
         }
     }
@@ -469,7 +510,10 @@ final class LocalServerTest {
                 .model("doubled", "backend: \"twice\" max_batch_size: 8")
                 .model("caller", "backend: \"forgetful\" max_batch_size: 8\n" + TENSORS)
                 .start();
-        assertThat(server.infer("caller", LocalRequest.of("INPUT", 2.5f)).floats("OUTPUT"))
+        assertThat(server.send(request(server, "caller", "INPUT", 2.5f))
+                        .one()
+                        .requireOutput("OUTPUT")
+                        .floats())
                 .containsExactly(5);
 
         assertThatExceptionOfType(AssertionError.class)
@@ -483,11 +527,8 @@ final class LocalServerTest {
     @Test
     void givesTheClientOfTheServer() throws InterruptedException {
         try (LocalServer server = doubled().start();
-                ModelResponse response = server.client()
-                        .request("doubled")
-                        .id("mine")
-                        .input("INPUT", Shape.of(1, 2), 1, 2.5f)
-                        .sendAndWait()) {
+                ModelResponse response =
+                        request(server, "doubled", "INPUT", 1, 2.5f).id("mine").sendAndWait()) {
             assertThat(response.requireOutput("OUTPUT").floats()).containsExactly(2, 5);
             assertThat(response.id()).isEqualTo("mine");
         }
@@ -532,35 +573,36 @@ final class LocalServerTest {
                 .model("one", "backend: \"longs\"\n" + TENSORS)
                 .model("caller", "backend: \"callers\" max_batch_size: 8\n" + TENSORS)
                 .start()) {
-            List<PendingRequest> together = new ArrayList<>();
+            List<ReceivedResponses> together = new ArrayList<>();
             for (int i = 0; i < 4; i++) {
-                together.add(server.send("long", LocalRequest.of("INPUT", i)));
+                together.add(server.send(request(server, "long", "INPUT", i)));
             }
-            for (PendingRequest request : together) {
+            for (ReceivedResponses request : together) {
                 assertWrongType(request, "tensor 'INPUT': FP32 [4,1]");
             }
-            assertWrongType(server.send("one", LocalRequest.of("INPUT", 1)), "tensor 'INPUT': FP32 [1]");
-            assertWrongType(server.send("caller", LocalRequest.of("INPUT", 1)), "tensor 'OUTPUT': FP32 [1,1]");
+            assertWrongType(server.send(request(server, "one", "INPUT", 1)), "tensor 'INPUT': FP32 [1]");
+            assertWrongType(server.send(request(server, "caller", "INPUT", 1)), "tensor 'OUTPUT': FP32 [1,1]");
         }
     }
 
-    private static void assertWrongType(PendingRequest request, String tensor) {
-        InferenceException error = request.error();
+    private static void assertWrongType(ReceivedResponses request, String tensor) {
+        BackendException error = request.error();
         assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
-        assertThat(error.publicMessage())
+        assertThat(error.getMessage())
                 .contains(tensor + " (expected: an integer type or BOOL; FP32 is read by floats())");
     }
 
     @Test
     void requestsOutputsAndVersionsByName() {
         try (LocalServer server = doubled().start()) {
-            assertThat(server.infer("doubled", LocalRequest.of("INPUT", 1).outputs("OUTPUT"))
-                            .floats("OUTPUT"))
-                    .containsExactly(2);
-            assertThat(server.send("doubled", LocalRequest.of("INPUT", 1).outputs("OTHER"))
+            assertThat(server.send(request(server, "doubled", "INPUT", 1).output("OUTPUT"))
+                            .one()
+                            .outputs())
+                    .containsExactly("OUTPUT");
+            assertThat(server.send(request(server, "doubled", "INPUT", 1).output("OTHER"))
                             .error())
                     .hasMessageContaining("OTHER");
-            assertThat(server.send("doubled", LocalRequest.of("INPUT", 1).version(2))
+            assertThat(server.send(request(server, "doubled", "INPUT", 1).version(2))
                             .error()
                             .code())
                     .isEqualTo(ErrorCode.NOT_FOUND);

@@ -10,6 +10,7 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.function.BackendFunction;
@@ -91,6 +92,10 @@ final class StreamingFunctionServingTest {
     @TempDir
     private Path directory;
 
+    private static ModelRequest words(LocalServer server, int count) {
+        return server.client().request("m").input("N", Shape.of(1), count);
+    }
+
     @Test
     void sendsEachResponseAndIsClosedWithItsModel() throws IOException {
         Path file = Files.writeString(directory.resolve("words.txt"), "one\ntwo\nthree\n");
@@ -101,11 +106,11 @@ final class StreamingFunctionServingTest {
             assertThat(Words.OPEN).hasValue(1);
             assertThat(server.server().models().metadata(ModelRef.latest("m")).decoupled())
                     .isTrue();
-            assertThat(server.inferAll("m", LocalRequest.request().input("N", 2)))
-                    .extracting(response -> response.strings("WORD").getFirst())
+            assertThat(server.send(words(server, 2)).all())
+                    .extracting(
+                            response -> response.requireOutput("WORD").strings().getFirst())
                     .containsExactly("one", "two");
-            assertThat(server.inferAll("m", LocalRequest.request().input("N", 0)))
-                    .isEmpty();
+            assertThat(server.send(words(server, 0)).all()).isEmpty();
         }
         assertThat(Words.OPEN).hasValue(0);
     }
@@ -117,13 +122,13 @@ final class StreamingFunctionServingTest {
                 .model("m")
                 .file("m", "1/words.txt", file)
                 .start()) {
-            PendingRequest request = server.send("m", LocalRequest.request().input("N", 2));
+            ReceivedResponses request = server.send(words(server, 2));
 
             assertThat(request.error().code()).isEqualTo(ErrorCode.INTERNAL);
             assertThat(request.error())
                     .hasMessageContaining("backend 'words' failed")
                     .hasMessageContaining("no more words");
-            assertThat(request.awaitResponses(1)).hasSize(1);
+            assertThat(request.await(1)).hasSize(1);
         }
     }
 
@@ -138,12 +143,13 @@ final class StreamingFunctionServingTest {
     void seesThatItsClientIsGone() throws InterruptedException {
         Endless endless = new Endless();
         try (LocalServer server = LocalServer.with(endless).model("m").start()) {
-            PendingRequest request = server.send("m", LocalRequest.request().input("N", 1));
-            assertThat(request.awaitResponses(1)).hasSizeGreaterThanOrEqualTo(1);
+            ModelRequest request = words(server, 1);
+            ReceivedResponses received = server.send(request);
+            assertThat(received.await(1)).hasSizeGreaterThanOrEqualTo(1);
 
             request.cancel();
             endless.ended.await();
-            assertThat(request.error().code()).isEqualTo(ErrorCode.CANCELLED);
+            assertThat(received.error().code()).isEqualTo(ErrorCode.CANCELLED);
         }
     }
 }

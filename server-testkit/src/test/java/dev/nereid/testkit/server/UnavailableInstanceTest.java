@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.tuple;
 
-import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelCatalog.Readiness;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
@@ -13,6 +12,7 @@ import dev.nereid.spi.Batch;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.Shape;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -76,19 +76,26 @@ final class UnavailableInstanceTest {
                 .start();
     }
 
+    private static ReceivedResponses send(LocalServer server, String model, String input, float number) {
+        return server.send(server.client().request(model).input(input, Shape.of(1, 1), number));
+    }
+
+    private static float[] output(ReceivedResponses received, String output) {
+        return received.one().requireOutput(output).floats();
+    }
+
     @Test
     void requestsWaitUntilAnInstanceIsAvailable() throws InterruptedException {
         try (LocalServer server = start()) {
-            PendingRequest request = server.send("first", LocalRequest.of("INPUT", 1));
+            ReceivedResponses request = send(server, "first", "INPUT", 1);
             context("second_0_0").available();
-            assertThat(server.infer("second", LocalRequest.of("INPUT", 2)).floats("OUTPUT"))
-                    .containsExactly(2);
+            assertThat(output(send(server, "second", "INPUT", 2), "OUTPUT")).containsExactly(2);
             assertThat(executed.take()).as("after the other request").isEqualTo("second_0_0");
             assertThat(executed.poll()).isNull();
 
             context("first_0_1").available();
 
-            assertThat(request.response().floats("OUTPUT")).containsExactly(1);
+            assertThat(output(request, "OUTPUT")).containsExactly(1);
             assertThat(executed.take()).isEqualTo("first_0_1");
         }
     }
@@ -97,12 +104,12 @@ final class UnavailableInstanceTest {
     void stepsOfEnsemblesWaitUntilAnInstanceIsAvailable() throws InterruptedException {
         try (LocalServer server = start()) {
             context("first_0_0").available();
-            PendingRequest request = server.send("twice", LocalRequest.of("IN", 1));
+            ReceivedResponses request = send(server, "twice", "IN", 1);
             assertThat(executed.take()).isEqualTo("first_0_0");
 
             context("second_0_1").available();
 
-            assertThat(request.response().floats("OUT")).containsExactly(1);
+            assertThat(output(request, "OUT")).containsExactly(1);
             assertThat(executed.take()).isEqualTo("second_0_1");
         }
     }
@@ -171,8 +178,7 @@ final class UnavailableInstanceTest {
             assertThat(readiness).isCompletedWithValue(Readiness.notReady(ErrorCode.NOT_FOUND, "no file"));
             assertThat(server.server().models().isReady(ModelRef.latest("m"))).isFalse();
             assertThat(server.server().isReady()).isFalse();
-            assertThat(server.infer("m", LocalRequest.of("INPUT", 1)).floats("OUTPUT"))
-                    .containsExactly(1);
+            assertThat(output(send(server, "m", "INPUT", 1), "OUTPUT")).containsExactly(1);
             assertThat(server.server().models().checkReady(ModelRef.latest("nosuch")))
                     .failsWithin(Duration.ZERO)
                     .withThrowableThat()
@@ -185,16 +191,16 @@ final class UnavailableInstanceTest {
     void anUnloadWaitsNeitherForRequestsNorForSteps() throws InterruptedException {
         try (LocalServer server = start()) {
             context("first_0_0").available();
-            PendingRequest step = server.send("twice", LocalRequest.of("IN", 1));
+            ReceivedResponses step = send(server, "twice", "IN", 1);
             assertThat(executed.take()).isEqualTo("first_0_0");
-            PendingRequest waiting = server.send("second", LocalRequest.of("INPUT", 1));
+            ReceivedResponses waiting = send(server, "second", "INPUT", 1);
 
             CompletionStage<Void> unload = server.server().control().unload("second", false);
 
             assertThat(unload.toCompletableFuture()).succeedsWithin(Duration.ofSeconds(30));
-            for (PendingRequest one : List.of(step, waiting)) {
-                assertThatExceptionOfType(InferenceException.class)
-                        .isThrownBy(one::response)
+            for (ReceivedResponses one : List.of(step, waiting)) {
+                assertThatExceptionOfType(BackendException.class)
+                        .isThrownBy(one::one)
                         .withMessageContaining("model 'second' version 1 is being unloaded while none of its instances")
                         .matches(e -> e.code() == ErrorCode.UNAVAILABLE);
             }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.server.dependency.ModelDependencies;
 import dev.nereid.server.lifecycle.LiveGenerations;
@@ -18,6 +19,7 @@ import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
@@ -60,6 +62,28 @@ final class ModelRequestTest {
             }));
 
     private final ModelClient client = client(server);
+
+    @Test
+    void passesParametersAndSequences() {
+        request("echo")
+                .parameter("flag", true)
+                .parameter("integer", 1)
+                .parameter("integer", Long.MIN_VALUE)
+                .parameter("number", 0.5)
+                .parameter("text", "é\0")
+                .sequence(Sequence.of("s", true, false))
+                .send()
+                .thenAccept(ModelResponse::close);
+
+        assertThat(sent().request().parameters())
+                .isEqualTo(Map.of(
+                        "flag", new ParameterValue.Bool(true),
+                        "integer", new ParameterValue.Int(Long.MIN_VALUE),
+                        "number", new ParameterValue.Real(0.5),
+                        "text", new ParameterValue.Text("é\0")));
+        assertThat(sent().request().options().sequence())
+                .contains(new Sequence(new Sequence.Id.Text("s"), true, false));
+    }
 
     @Test
     void isCancelledWhenAllRequestsOfTheBatchAre() {

@@ -3,8 +3,10 @@ package dev.nereid.examples.dynasequence;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.testkit.server.LocalRequest;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Shape;
 import dev.nereid.testkit.server.LocalServer;
+import dev.nereid.testkit.server.ReceivedResponses;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
@@ -31,29 +33,28 @@ final class DynaSequenceServerTest {
             .model("sums", MODEL)
             .start();
 
-    private static LocalRequest numbers(int... numbers) {
-        return LocalRequest.request().input("INPUT", numbers);
+    private ReceivedResponses send(Sequence sequence, int... numbers) {
+        var request = server.client().request("sums").input("INPUT", Shape.of(1, numbers.length), numbers);
+        return server.send(request.sequence(sequence));
+    }
+
+    private int[] sums(Sequence sequence, int... numbers) {
+        return send(sequence, numbers).one().requireOutput("OUTPUT").ints();
     }
 
     @Test
     void addsUpForEachText() {
-        assertThat(server.infer("sums", numbers(1, 1).sequence("1001", true, false))
-                        .ints("OUTPUT"))
-                .containsExactly(2, 2);
-        assertThat(server.infer("sums", numbers(5).sequence("1002", true, false))
-                        .ints("OUTPUT"))
-                .containsExactly(5);
-        assertThat(server.infer("sums", numbers(3).sequence("1001", false, true))
-                        .ints("OUTPUT"))
-                .containsExactly(5 + 1001);
+        assertThat(sums(Sequence.of("1001", true, false), 1, 1)).containsExactly(2, 2);
+        assertThat(sums(Sequence.of("1002", true, false), 5)).containsExactly(5);
+        assertThat(sums(Sequence.of("1001", false, true), 3)).containsExactly(5 + 1001);
     }
 
     @Test
     void refusesTextsThatAreNoNumbers() {
-        var error = server.send("sums", numbers(1).sequence("a", true, false)).error();
+        var error = send(Sequence.of("a", true, false), 1).error();
 
         assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
-        assertThat(error.publicMessage())
+        assertThat(error.getMessage())
                 .startsWith("dyna sequence backend expects correlation ID to be decodable into an integer");
     }
 }

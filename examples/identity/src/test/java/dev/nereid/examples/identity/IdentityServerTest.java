@@ -2,11 +2,10 @@ package dev.nereid.examples.identity;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.Shape;
-import dev.nereid.testkit.server.LocalOutputs;
-import dev.nereid.testkit.server.LocalRequest;
 import dev.nereid.testkit.server.LocalServer;
-import dev.nereid.testkit.server.PendingRequest;
+import dev.nereid.testkit.server.ReceivedResponses;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -19,6 +18,10 @@ final class IdentityServerTest {
             output { name: "OUTPUT0" data_type: TYPE_STRING dims: [ 1 ] }
             dynamic_batching { preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 60000000 }
             """;
+
+    private static ModelRequest numbers(LocalServer server, Shape shape, int... numbers) {
+        return server.client().request("identity").input("INPUT0", shape, numbers);
+    }
 
     @Test
     void writesZerosForOptionalInputsThatAreLeftOut() {
@@ -33,21 +36,16 @@ final class IdentityServerTest {
                                  { name: "OUTPUT2" data_type: TYPE_STRING dims: [ 2 ] } ]
                         """)
                 .start()) {
-            LocalRequest two = LocalRequest.request().input("INPUT0", Shape.of(2, 1), 5, 6);
-            LocalOutputs all = server.infer("identity", two);
-            assertThat(all.ints("OUTPUT0")).containsExactly(5, 6);
-            assertThat(all.shape("OUTPUT1")).isEqualTo(Shape.of(2, 1, 2));
-            assertThat(all.ints("OUTPUT1")).containsExactly(0, 0, 0, 0);
-            assertThat(all.strings("OUTPUT2")).containsExactly("", "", "", "");
+            var all = server.send(numbers(server, Shape.of(2, 1), 5, 6)).one();
+            assertThat(all.requireOutput("OUTPUT0").ints()).containsExactly(5, 6);
+            assertThat(all.requireOutput("OUTPUT1").shape()).isEqualTo(Shape.of(2, 1, 2));
+            assertThat(all.requireOutput("OUTPUT1").ints()).containsExactly(0, 0, 0, 0);
+            assertThat(all.requireOutput("OUTPUT2").strings()).containsExactly("", "", "", "");
 
-            assertThat(server.infer("identity", two.outputs("OUTPUT0", "OUTPUT2"))
-                            .names())
-                    .containsExactlyInAnyOrder("OUTPUT0", "OUTPUT2");
-            assertThat(server.infer(
-                                    "identity",
-                                    LocalRequest.request().input("INPUT0", 1).input("INPUT2", "a", "b"))
-                            .strings("OUTPUT2"))
-                    .containsExactly("a", "b");
+            var request = numbers(server, Shape.of(1, 1), 1).input("INPUT2", Shape.of(1, 2), "a", "b");
+            var some = server.send(request.output("OUTPUT0").output("OUTPUT2")).one();
+            assertThat(some.outputs()).containsExactlyInAnyOrder("OUTPUT0", "OUTPUT2");
+            assertThat(some.requireOutput("OUTPUT2").strings()).containsExactly("a", "b");
         }
     }
 
@@ -62,10 +60,10 @@ final class IdentityServerTest {
                                  { name: "OUTPUT1" data_type: TYPE_INT32 dims: [ 4294967296, 4294967296 ] } ]
                         """)
                 .start()) {
-            LocalRequest request = LocalRequest.request().input("INPUT0", 5);
-            assertThat(server.send("identity", request).error().publicMessage()).contains("4294967296");
-            assertThat(server.infer("identity", request.outputs("OUTPUT0")).ints("OUTPUT0"))
-                    .containsExactly(5);
+            var all = numbers(server, Shape.of(1), 5);
+            assertThat(server.send(all).error()).hasMessageContaining("4294967296");
+            var one = numbers(server, Shape.of(1), 5).output("OUTPUT0");
+            assertThat(server.send(one).one().requireOutput("OUTPUT0").ints()).containsExactly(5);
         }
     }
 
@@ -74,12 +72,14 @@ final class IdentityServerTest {
         try (LocalServer server = LocalServer.with(new IdentityBackendProvider())
                 .model("identity", CONFIG)
                 .start()) {
-            List<PendingRequest> requests = Stream.of("a", "b", "", "ä")
-                    .map(text -> server.send("identity", LocalRequest.of("INPUT0", text)))
+            var client = server.client();
+            List<ReceivedResponses> requests = Stream.of("a", "b", "", "ä")
+                    .map(text -> server.send(client.request("identity").input("INPUT0", Shape.of(1, 1), text)))
                     .toList();
 
             assertThat(requests)
-                    .extracting(request -> request.response().strings("OUTPUT0").getFirst())
+                    .extracting(request ->
+                            request.one().requireOutput("OUTPUT0").strings().getFirst())
                     .containsExactly("a", "b", "", "ä");
         }
     }

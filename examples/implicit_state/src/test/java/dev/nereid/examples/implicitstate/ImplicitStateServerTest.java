@@ -2,10 +2,11 @@ package dev.nereid.examples.implicitstate;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.testkit.server.LocalRequest;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Shape;
 import dev.nereid.testkit.server.LocalServer;
+import dev.nereid.testkit.server.ReceivedResponses;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
@@ -44,51 +45,48 @@ final class ImplicitStateServerTest {
 
     @Test
     void aModelWithoutStatesHasNone() {
-        InferenceException error = server.send(
-                        "no_implicit_state", request(0, 4).sequence(1, true, false))
-                .error();
+        var error = send("no_implicit_state", 0, 4, Sequence.of(1, true, false)).error();
 
         assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
-        assertThat(error.publicMessage())
+        assertThat(error.getMessage())
                 .isEqualTo("unable to add state 'undefined_state'. State configuration is missing for model"
                         + " 'no_implicit_state'.");
     }
 
     @Test
     void aNameThatIsNotConfiguredIsNoState() {
-        InferenceException error = server.send(
-                        "wrong_internal_state", request(0, 4).sequence(2, true, false))
-                .error();
+        var error =
+                send("wrong_internal_state", 0, 4, Sequence.of(2, true, false)).error();
 
         assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
-        assertThat(error.publicMessage())
+        assertThat(error.getMessage())
                 .isEqualTo("state 'undefined_state' is not a valid state name. (expected: one of [OUTPUT_STATE])");
     }
 
     @Test
     void inputAndOutputStateHaveOneBuffer() {
-        assertThat(server.infer("single_state_buffer", request(2, 4).sequence(2, true, false))
-                        .names())
-                .isEmpty();
-        assertThat(server.infer("single_state_buffer", request(2, 4).sequence(2, false, true))
-                        .names())
-                .isEmpty();
+        var first = send("single_state_buffer", 2, 4, Sequence.of(2, true, false));
+        assertThat(first.one().outputs()).isEmpty();
+        var last = send("single_state_buffer", 2, 4, Sequence.of(2, false, true));
+        assertThat(last.one().outputs()).isEmpty();
     }
 
     @Test
     void aStateWithoutANewValueStays() {
-        assertThat(output(request(1, 1).sequence(3, true, false))).isEqualTo(1);
+        assertThat(output(Sequence.of(3, true, false))).isEqualTo(1);
         for (int i = 0; i < 10; i++) {
-            assertThat(output(request(1, 1).sequence(3, false, false))).isEqualTo(1);
+            assertThat(output(Sequence.of(3, false, false))).isEqualTo(1);
         }
-        assertThat(output(request(1, 1).sequence(3, false, true))).isEqualTo(1);
+        assertThat(output(Sequence.of(3, false, true))).isEqualTo(1);
     }
 
-    private int output(LocalRequest request) {
-        return server.infer("no_state_update", request).ints("OUTPUT")[0];
+    private int output(Sequence sequence) {
+        var response = send("no_state_update", 1, 1, sequence).one();
+        return response.requireOutput("OUTPUT").ints()[0];
     }
 
-    private static LocalRequest request(int testCase, int number) {
-        return LocalRequest.request().input("INPUT", number).input("TEST_CASE", testCase);
+    private ReceivedResponses send(String model, int testCase, int number, Sequence sequence) {
+        var request = server.client().request(model).input("INPUT", Shape.of(1), number);
+        return server.send(request.input("TEST_CASE", Shape.of(1), testCase).sequence(sequence));
     }
 }

@@ -2,12 +2,12 @@ package dev.nereid.examples.iterativesequence;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.testkit.server.LocalOutputs;
-import dev.nereid.testkit.server.LocalRequest;
+import dev.nereid.spi.ModelRequest;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Shape;
 import dev.nereid.testkit.server.LocalServer;
-import dev.nereid.testkit.server.PendingRequest;
+import dev.nereid.testkit.server.ReceivedResponses;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -33,23 +33,21 @@ final class IterativeSequenceServerTest {
                 .start();
     }
 
-    private static LocalRequest number(int number) {
-        return LocalRequest.request().input("INPUT", number);
+    private static ModelRequest number(LocalServer server, int number) {
+        return server.client().request("iterative_sequence").input("INPUT", Shape.of(1, 1), number);
     }
 
-    private static int output(LocalOutputs outputs) {
-        return outputs.ints("OUTPUT")[0];
+    private static List<Integer> outputs(ReceivedResponses received) {
+        return received.all().stream()
+                .map(response -> response.requireOutput("OUTPUT").ints()[0])
+                .toList();
     }
 
     @Test
     void countsDownOneResponseInEachExecution() {
         try (LocalServer server = start(true, ITERATIVE)) {
-            assertThat(server.inferAll("iterative_sequence", number(5)))
-                    .extracting(IterativeSequenceServerTest::output)
-                    .containsExactly(4, 3, 2, 1, 0);
-            assertThat(server.inferAll("iterative_sequence", number(1)))
-                    .extracting(IterativeSequenceServerTest::output)
-                    .containsExactly(0);
+            assertThat(outputs(server.send(number(server, 5)))).containsExactly(4, 3, 2, 1, 0);
+            assertThat(outputs(server.send(number(server, 1)))).containsExactly(0);
         }
     }
 
@@ -58,14 +56,12 @@ final class IterativeSequenceServerTest {
         try (LocalServer server = start(true, """
                 sequence_batching { iterative_sequence: true max_sequence_idle_microseconds: 8000000
                   direct { max_queue_delay_microseconds: 10000000 } }""")) {
-            List<PendingRequest> requests = Stream.of(2, 2, 2, 2)
-                    .map(number -> server.send("iterative_sequence", number(number)))
+            List<ReceivedResponses> requests = Stream.of(2, 2, 2, 2)
+                    .map(number -> server.send(number(server, number)))
                     .toList();
 
             assertThat(requests)
-                    .allSatisfy(request -> assertThat(request.responses())
-                            .extracting(IterativeSequenceServerTest::output)
-                            .containsExactly(1, 0));
+                    .allSatisfy(request -> assertThat(outputs(request)).containsExactly(1, 0));
         }
     }
 
@@ -73,16 +69,14 @@ final class IterativeSequenceServerTest {
     @ValueSource(strings = {"direct { }", "oldest { }"})
     void sequencesThatAreNotIterativeEndAfterOneExecution(String strategy) {
         try (LocalServer server = start(true, "sequence_batching { iterative_sequence: false " + strategy + " }")) {
-            InferenceException error = server.send(
-                            "iterative_sequence", number(2).sequence(1, true, false))
+            var error = server.send(number(server, 2).sequence(Sequence.of(1, true, false)))
                     .error();
 
             assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
-            assertThat(error.publicMessage())
+            assertThat(error.getMessage())
                     .startsWith("Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the model is"
                             + " not configured to handle such a flag.");
-            assertThat(server.inferAll("iterative_sequence", number(1).sequence(1, false, true)))
-                    .extracting(IterativeSequenceServerTest::output)
+            assertThat(outputs(server.send(number(server, 1).sequence(Sequence.of(1, false, true)))))
                     .containsExactly(0);
         }
     }
@@ -90,7 +84,7 @@ final class IterativeSequenceServerTest {
     @Test
     void theDynamicBatcherExecutesOnce() {
         try (LocalServer server = start(true, "dynamic_batching { }")) {
-            assertThat(server.send("iterative_sequence", number(2)).error().publicMessage())
+            assertThat(server.send(number(server, 2)).error().getMessage())
                     .startsWith("Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE");
         }
     }
@@ -98,21 +92,20 @@ final class IterativeSequenceServerTest {
     @Test
     void aModelThatIsNotDecoupledRespondsAtTheEnd() {
         try (LocalServer server = start(false, ITERATIVE)) {
-            assertThat(output(server.infer("iterative_sequence", number(3)))).isZero();
+            assertThat(outputs(server.send(number(server, 3)))).containsExactly(0);
         }
     }
 
     @Test
     void aCancelledRequestLeavesNothing() {
         try (LocalServer server = start(true, ITERATIVE)) {
-            PendingRequest endless = server.send("iterative_sequence", number(Integer.MAX_VALUE));
-            endless.awaitResponses(2);
+            var endless = number(server, Integer.MAX_VALUE);
+            var received = server.send(endless);
+            received.await(2);
             endless.cancel();
 
-            assertThat(endless.error().code()).isEqualTo(ErrorCode.CANCELLED);
-            assertThat(server.inferAll("iterative_sequence", number(2)))
-                    .extracting(IterativeSequenceServerTest::output)
-                    .containsExactly(1, 0);
+            assertThat(received.error().code()).isEqualTo(ErrorCode.CANCELLED);
+            assertThat(outputs(server.send(number(server, 2)))).containsExactly(1, 0);
         }
     }
 }

@@ -2,15 +2,15 @@ package dev.nereid.examples.repeat;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.InferenceException;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelRequest;
+import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
-import dev.nereid.testkit.server.LocalOutputs;
-import dev.nereid.testkit.server.LocalRequest;
 import dev.nereid.testkit.server.LocalServer;
-import dev.nereid.testkit.server.PendingRequest;
+import dev.nereid.testkit.server.ReceivedResponses;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.AutoClose;
@@ -32,8 +32,9 @@ final class RepeatServerTest {
                              { name: "IDX" data_type: TYPE_UINT32 dims: [ 1 ] } ]
                     """).start();
 
-    private static LocalRequest request(int[] in, int[] delay, int wait) {
-        return LocalRequest.request()
+    private ModelRequest request(int[] in, int[] delay, int wait) {
+        return server.client()
+                .request("repeat")
                 .input("IN", Shape.of(in.length), in)
                 .input("DELAY", unsigned(delay))
                 .input("WAIT", unsigned(wait));
@@ -44,53 +45,49 @@ final class RepeatServerTest {
                 DataType.UINT32, Shape.of(numbers.length), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_INT, numbers));
     }
 
-    private static int index(LocalOutputs outputs) {
-        return outputs.tensor("IDX").data().get(ValueLayout.JAVA_INT, 0);
+    private void assertResponds(ModelRequest request, int out) throws InterruptedException {
+        try (ModelResponse response = request.sendAndWait()) {
+            assertThat(response.requireOutput("OUT").ints()).containsExactly(out);
+            assertThat(response.requireOutput("IDX").longs()).containsExactly(0);
+        }
     }
 
     @ParameterizedTest
     @CsvSource({"0, 0", "40, 20", "20, 40"})
-    void respondsWithTheElement(int delay, int wait) {
-        LocalOutputs outputs = server.infer("repeat", request(new int[] {7}, new int[] {delay}, wait));
-
-        assertThat(outputs.ints("OUT")).containsExactly(7);
-        assertThat(index(outputs)).isZero();
+    void respondsWithTheElement(int delay, int wait) throws InterruptedException {
+        assertResponds(request(new int[] {7}, new int[] {delay}, wait), 7);
     }
 
     @Test
-    void respondsWithTheFirstOfSeveralElements() {
-        LocalOutputs outputs = server.infer("repeat", request(new int[] {100, 101, 102, 103}, new int[4], 0));
-
-        assertThat(outputs.ints("OUT")).containsExactly(100);
-        assertThat(index(outputs)).isZero();
+    void respondsWithTheFirstOfSeveralElements() throws InterruptedException {
+        assertResponds(request(new int[] {100, 101, 102, 103}, new int[4], 0), 100);
     }
 
     @Test
-    void executesOthersWhileAResponseIsDelayed() {
-        PendingRequest delayed = server.send("repeat", request(new int[] {1}, new int[] {-1}, 0));
+    void executesOthersWhileAResponseIsDelayed() throws InterruptedException {
+        ModelRequest delayed = request(new int[] {1}, new int[] {-1}, 0);
+        ReceivedResponses received = server.send(delayed);
 
-        assertThat(server.infer("repeat", request(new int[] {2}, new int[1], 0)).ints("OUT"))
-                .containsExactly(2);
-        assertThat(delayed.hasEnded()).isFalse();
+        assertResponds(request(new int[] {2}, new int[1], 0), 2);
+        assertThat(received.hasEnded()).isFalse();
         delayed.cancel();
-        assertThat(delayed.error().code()).isEqualTo(ErrorCode.CANCELLED);
+        assertThat(received.error().code()).isEqualTo(ErrorCode.CANCELLED);
     }
 
     @Test
     void refusesARequestWithoutElements() {
-        InferenceException error =
-                server.send("repeat", request(new int[0], new int[0], 0)).error();
+        BackendException error = server.send(request(new int[0], new int[0], 0)).error();
 
         assertThat(error.code()).isEqualTo(ErrorCode.INTERNAL);
-        assertThat(error.publicMessage()).startsWith("expected a single response, got 0");
+        assertThat(error.getMessage()).startsWith("expected a single response, got 0");
     }
 
     @Test
     void refusesAnotherNumberOfDelays() {
-        InferenceException error =
-                server.send("repeat", request(new int[] {1}, new int[2], 0)).error();
+        BackendException error =
+                server.send(request(new int[] {1}, new int[2], 0)).error();
 
         assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
-        assertThat(error.publicMessage()).startsWith("expected IN and DELAY shape to match, got [1] and [2]");
+        assertThat(error.getMessage()).startsWith("expected IN and DELAY shape to match, got [1] and [2]");
     }
 }

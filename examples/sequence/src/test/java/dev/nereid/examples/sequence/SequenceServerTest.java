@@ -2,7 +2,8 @@ package dev.nereid.examples.sequence;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.testkit.server.LocalRequest;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Shape;
 import dev.nereid.testkit.server.LocalServer;
 import org.junit.jupiter.api.Test;
 
@@ -27,21 +28,19 @@ final class SequenceServerTest {
         try (LocalServer server = LocalServer.with(new SequenceBackendProvider())
                 .model("sums", CONFIG)
                 .start()) {
-            assertThat(sum(server, 1, number(1).sequence(1, true, false))).isEqualTo(1);
-            assertThat(sum(server, 2, number(10).sequence(2, true, false))).isEqualTo(10);
-            assertThat(sum(server, 3, number(2).sequence(1, false, false))).isEqualTo(3);
-            assertThat(sum(server, 4, number(20).sequence(2, false, true))).isEqualTo(30);
-            assertThat(sum(server, 5, number(3).sequence(1, false, true))).isEqualTo(6);
+            assertThat(sum(server, 1, 1, Sequence.of(1, true, false))).isEqualTo(1);
+            assertThat(sum(server, 2, 10, Sequence.of(2, true, false))).isEqualTo(10);
+            assertThat(sum(server, 3, 2, Sequence.of(1, false, false))).isEqualTo(3);
+            assertThat(sum(server, 4, 20, Sequence.of(2, false, true))).isEqualTo(30);
+            assertThat(sum(server, 5, 3, Sequence.of(1, false, true))).isEqualTo(6);
         }
     }
 
-    private static LocalRequest number(int number) {
-        return LocalRequest.request().input("INPUT", number);
-    }
-
-    private static int sum(LocalServer server, int id, LocalRequest request) {
-        var outputs = server.infer("sums", request.id("request " + id));
-        assertThat(outputs.id()).isEqualTo("request " + id);
-        return outputs.ints("OUTPUT")[0];
+    private static int sum(LocalServer server, int id, int number, Sequence sequence) {
+        var request = server.client().request("sums").input("INPUT", Shape.of(1, 1), number);
+        var response =
+                server.send(request.id("request " + id).sequence(sequence)).one();
+        assertThat(response.id()).isEqualTo("request " + id);
+        return response.requireOutput("OUTPUT").ints()[0];
     }
 }

@@ -2,10 +2,10 @@ package dev.nereid.examples.square;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.Shape;
-import dev.nereid.testkit.server.LocalRequest;
 import dev.nereid.testkit.server.LocalServer;
-import dev.nereid.testkit.server.PendingRequest;
+import dev.nereid.testkit.server.ReceivedResponses;
 import org.junit.jupiter.api.Test;
 
 /** Tests the backend in a server: any number of responses to a request. */
@@ -16,16 +16,23 @@ final class SquareServerTest {
             model_transaction_policy { decoupled: true }
             """;
 
+    private static ReceivedResponses send(LocalServer server, Shape shape, int... numbers) {
+        return server.send(server.client().request("square").input("IN", shape, numbers));
+    }
+
+    private static int output(ModelResponse response) {
+        return response.requireOutput("OUT").ints()[0];
+    }
+
     @Test
     void sendsAsManyResponsesAsTheInputSays() {
         try (LocalServer server = LocalServer.with(new SquareBackendProvider())
                 .model("square", CONFIG)
                 .start()) {
-            assertThat(server.inferAll("square", LocalRequest.request().input("IN", 3)))
-                    .extracting(outputs -> outputs.ints("OUT")[0])
+            assertThat(send(server, Shape.of(1), 3).all())
+                    .extracting(SquareServerTest::output)
                     .containsExactly(3, 3, 3);
-            assertThat(server.inferAll("square", LocalRequest.request().input("IN", 0)))
-                    .isEmpty();
+            assertThat(send(server, Shape.of(1), 0).all()).isEmpty();
         }
     }
 
@@ -34,12 +41,8 @@ final class SquareServerTest {
         try (LocalServer server = LocalServer.with(new SquareBackendProvider())
                 .model("square", CONFIG.replace("decoupled: true", "decoupled: false"))
                 .start()) {
-            assertThat(server.infer("square", LocalRequest.request().input("IN", 3))
-                            .ints("OUT"))
-                    .containsExactly(3);
-            assertThat(server.send("square", LocalRequest.request().input("IN", 0))
-                            .error()
-                            .publicMessage())
+            assertThat(output(send(server, Shape.of(1), 3).one())).isEqualTo(3);
+            assertThat(send(server, Shape.of(1), 0).error().getMessage())
                     .startsWith("expected a single response, got 0");
         }
     }
@@ -49,12 +52,11 @@ final class SquareServerTest {
         try (LocalServer server = LocalServer.with(new SquareBackendProvider())
                 .model("square", "max_batch_size: 4 dynamic_batching { } " + CONFIG)
                 .start()) {
-            assertThat(server.inferAll("square", LocalRequest.request().input("IN", 2)))
+            assertThat(send(server, Shape.of(1, 1), 2).all())
                     .hasSize(2)
-                    .allSatisfy(outputs -> assertThat(outputs.shape("OUT")).isEqualTo(Shape.of(1, 1)));
-            assertThat(server.send("square", LocalRequest.request().input("IN", Shape.of(2, 1), 2, 2))
-                            .error()
-                            .publicMessage())
+                    .allSatisfy(response ->
+                            assertThat(response.requireOutput("OUT").shape()).isEqualTo(Shape.of(1, 1)));
+            assertThat(send(server, Shape.of(2, 1), 2, 2).error().getMessage())
                     .startsWith("unexpected shape for IN input");
         }
     }
@@ -69,17 +71,15 @@ final class SquareServerTest {
                                      { key: "CUSTOM_OUTPUT_DELAY_NS" value: { string_value: "1000" } } ]
                         """)
                 .start()) {
-            PendingRequest six = server.send("square", LocalRequest.request().input("IN", 6));
+            ReceivedResponses six = send(server, Shape.of(1), 6);
 
-            assertThat(six.responses())
-                    .extracting(outputs -> outputs.ints("OUT")[0])
-                    .containsExactly(6, 6, 6);
-            assertThat(six.failedResponses())
+            assertThat(six.all()).extracting(SquareServerTest::output).containsExactly(6, 6, 6);
+            assertThat(six.failed())
                     .hasSize(2)
-                    .allSatisfy(error -> assertThat(error.publicMessage()).isEqualTo("simulated failure"));
-            PendingRequest one = server.send("square", LocalRequest.request().input("IN", 1));
-            assertThat(one.responses()).isEmpty();
-            assertThat(one.failedResponses()).isEmpty();
+                    .allSatisfy(error -> assertThat(error.getMessage()).isEqualTo("simulated failure"));
+            ReceivedResponses one = send(server, Shape.of(1), 1);
+            assertThat(one.all()).isEmpty();
+            assertThat(one.failed()).isEmpty();
         }
     }
 }

@@ -1,10 +1,9 @@
 package dev.nereid.testkit.server;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.nereid.api.Cancellation;
-import dev.nereid.api.InferResponse;
-import dev.nereid.api.InferenceException;
-import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ModelResponse;
+import dev.nereid.spi.ModelResponseObserver;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -14,8 +13,12 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 
-/** A request that was sent to a {@link LocalServer}. Guarded by its own lock; methods that return results wait for them. */
-public final class PendingRequest {
+/**
+ * What a request of {@link LocalServer#send} has received. Guarded by its own lock; methods that return results wait for them.
+ *
+ * <p>It owns the responses.
+ */
+public final class ReceivedResponses implements AutoCloseable {
     /**
      * What has arrived so far. Immutable.
      *
@@ -25,21 +28,21 @@ public final class PendingRequest {
      * @param hasEnded whether the request has ended
      */
     private record Received(
-            List<LocalOutputs> responses,
-            List<InferenceException> failedResponses,
-            Optional<InferenceException> error,
+            List<ModelResponse> responses,
+            List<BackendException> failedResponses,
+            Optional<BackendException> error,
             boolean hasEnded) {
         static final Received NOTHING = new Received(List.of(), List.of(), Optional.empty(), false);
 
-        Received with(LocalOutputs response, boolean isFinal) {
-            return new Received(plus(responses, response), failedResponses, error, isFinal);
+        Received with(ModelResponse response) {
+            return new Received(plus(responses, response), failedResponses, error, hasEnded);
         }
 
-        Received withFailedResponse(InferenceException failure) {
+        Received withFailedResponse(BackendException failure) {
             return new Received(responses, plus(failedResponses, failure), error, hasEnded);
         }
 
-        Received ended(Optional<InferenceException> failure) {
+        Received ended(Optional<BackendException> failure) {
             return new Received(responses, failedResponses, failure, true);
         }
 
@@ -53,37 +56,33 @@ public final class PendingRequest {
     private final Duration timeout;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
-    private final ResponseObserver observer = new Recording();
 
     @GuardedBy("lock")
     private Received received = Received.NOTHING;
 
-    private volatile Cancellation cancellation = Cancellation.NONE;
+    @GuardedBy("lock")
+    private boolean closed;
 
-    PendingRequest(Duration timeout) {
+    ReceivedResponses(Duration timeout) {
         this.timeout = timeout;
     }
 
-    ResponseObserver observer() {
-        return observer;
-    }
-
-    /** Takes over the handle by which the request is cancelled. */
-    void begin(Cancellation handle) {
-        cancellation = handle;
+    /** Returns what receives the responses. */
+    ModelResponseObserver observer() {
+        return new Recording();
     }
 
     /**
      * Waits for the end of the request and returns its only response.
      *
      * @return the response
-     * @throws InferenceException the error with which the server ended the request
+     * @throws BackendException the error with which the server ended the request
      * @throws AssertionError if there is no response, more than one, or none in time
      */
-    public LocalOutputs response() {
-        List<LocalOutputs> all = responses();
+    public ModelResponse one() {
+        List<ModelResponse> all = all();
         if (all.size() != 1) {
-            throw new AssertionError("responses: " + all + " (expected: one)");
+            throw new AssertionError("responses: " + all.size() + " (expected: one)");
         }
         return all.getFirst();
     }
@@ -92,13 +91,15 @@ public final class PendingRequest {
      * Waits for the end of the request and returns its responses.
      *
      * @return the responses in their order, none included
-     * @throws InferenceException the error with which the server ended the request
+     * @throws BackendException the error with which the server ended the request
      * @throws AssertionError if the request does not end in time
      */
-    public List<LocalOutputs> responses() {
+    public List<ModelResponse> all() {
         Received all = awaitEnd();
         if (all.error().isPresent()) {
-            throw all.error().get().withPrefix(""); // with the stack of the test
+            BackendException error = all.error().get();
+            throw new BackendException(
+                    error.code(), String.valueOf(error.getMessage()), error); // with the test's stack
         }
         return all.responses();
     }
@@ -109,11 +110,11 @@ public final class PendingRequest {
      * @return the error with which the server ended the request
      * @throws AssertionError if the request succeeds, or does not end in time
      */
-    public InferenceException error() {
+    public BackendException error() {
         Received all = awaitEnd();
         return all.error()
-                .orElseThrow(() ->
-                        new AssertionError("request succeeded with " + all.responses() + " (expected: an error)"));
+                .orElseThrow(() -> new AssertionError(
+                        "request succeeded with " + all.responses().size() + " responses (expected: an error)"));
     }
 
     /**
@@ -123,7 +124,7 @@ public final class PendingRequest {
      * @return all responses so far, at least as many
      * @throws AssertionError if the request ends before, or does not get them in time
      */
-    public List<LocalOutputs> awaitResponses(int count) {
+    public List<ModelResponse> await(int count) {
         Received some = await("response " + count, now -> now.responses().size() >= count || now.hasEnded());
         if (some.responses().size() < count) {
             throw new AssertionError("responses: " + some.responses().size() + " at the end of the request (expected: "
@@ -137,13 +138,8 @@ public final class PendingRequest {
      *
      * @return the errors
      */
-    public List<InferenceException> failedResponses() {
+    public List<BackendException> failed() {
         return await("time", now -> true).failedResponses();
-    }
-
-    /** Cancels the request, as its client would. */
-    public void cancel() {
-        cancellation.cancel();
     }
 
     /**
@@ -153,6 +149,20 @@ public final class PendingRequest {
      */
     public boolean hasEnded() {
         return await("time", now -> true).hasEnded();
+    }
+
+    /** Closes the responses, and those that follow. Later calls do nothing. */
+    @Override
+    public void close() {
+        List<ModelResponse> responses;
+        lock.lock();
+        try {
+            closed = true;
+            responses = received.responses();
+        } finally {
+            lock.unlock();
+        }
+        responses.forEach(ModelResponse::close);
     }
 
     private Received awaitEnd() {
@@ -179,29 +189,29 @@ public final class PendingRequest {
         }
     }
 
-    private void change(UnaryOperator<Received> next) {
+    /** Returns whether the responses are closed. */
+    private boolean change(UnaryOperator<Received> next) {
         lock.lock();
         try {
             received = next.apply(received);
             changed.signalAll();
+            return closed;
         } finally {
             lock.unlock();
         }
     }
 
     /** Receives the responses on threads of the server. */
-    private final class Recording implements ResponseObserver {
+    private final class Recording implements ModelResponseObserver {
         @Override
-        public void onResponse(InferResponse response) {
-            try (response) {
-                LocalOutputs outputs = LocalOutputs.of(response);
-                boolean isFinal = response.isFinal();
-                change(now -> now.with(outputs, isFinal));
+        public void onResponse(ModelResponse response) {
+            if (change(now -> now.with(response))) {
+                response.close();
             }
         }
 
         @Override
-        public void onFailedResponse(InferenceException failure) {
+        public void onFailedResponse(BackendException failure) {
             change(now -> now.withFailedResponse(failure));
         }
 
@@ -211,7 +221,7 @@ public final class PendingRequest {
         }
 
         @Override
-        public void onError(InferenceException failure) {
+        public void onError(BackendException failure) {
             change(now -> now.ended(Optional.of(failure)));
         }
     }
