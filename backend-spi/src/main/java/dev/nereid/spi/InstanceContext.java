@@ -57,7 +57,8 @@ public interface InstanceContext {
     /**
      * Allocates scratch memory of the instance. Never blocks, on any thread. The memory counts as tensor memory of the
      * server, whose limit it shares, until it is closed. The server frees and logs open memory after the close of the
-     * instance.
+     * instance, and when neither the result nor a segment of it is reachable: while native code or a device uses the address,
+     * keep one of them.
      *
      * @param place where the memory is to lie; {@link AllocatedMemory#place()} says where it lies
      * @param byteSize the size needed, 0 or more

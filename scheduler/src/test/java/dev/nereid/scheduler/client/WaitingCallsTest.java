@@ -67,7 +67,7 @@ final class WaitingCallsTest {
         CyclicBarrier start = new CyclicBarrier(2);
         AtomicReference<@Nullable Request> other = new AtomicReference<>();
         AtomicReference<WaitingCalls.@Nullable Verdict> verdict = new AtomicReference<>();
-        int rounds = 20_000;
+        int rounds = 2_000;
         Thread thread = Thread.ofPlatform().start(() -> {
             for (int i = 0; i < rounds; i++) {
                 await(start);

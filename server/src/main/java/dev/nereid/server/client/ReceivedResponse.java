@@ -9,6 +9,7 @@ import dev.nereid.spi.Parameters;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
 import java.util.List;
 import java.util.Optional;
 
@@ -79,9 +80,13 @@ final class ReceivedResponse implements ModelResponse {
     public Runnable lease(String name) {
         for (int i = 0; i < outputs.size(); i++) {
             if (outputs.get(i).name().equals(name)) {
-                return held.tryLease(i)
-                        .orElseThrow(() -> new IllegalStateException(
-                                "lease of output '" + name + "': the response is closed (expected: open)"));
+                try {
+                    return held.tryLease(i)
+                            .orElseThrow(() -> new IllegalStateException(
+                                    "lease of output '" + name + "': the response is closed (expected: open)"));
+                } finally {
+                    Reference.reachabilityFence(this); // so that it is not released before it is leased
+                }
             }
         }
         throw new IllegalArgumentException("output '" + name + "': not in the response (it has: " + outputs() + ")");

@@ -130,9 +130,26 @@ final class InstanceMemory implements AutoCloseable {
         }
     }
 
+    /** Has memory freed that nothing reaches any more, by another thread than the one that finds it. */
+    private void unreachable(Held held) {
+        if (!held.freed.get()) {
+            Thread.ofVirtual().name("forgotten-memory").start(() -> forgotten(held));
+        }
+    }
+
     /** Frees memory that nothing reaches any more, and logs the first. */
     private void forgotten(Held held) {
-        long bytes = held.free();
+        if (held.freed.compareAndSet(false, true)) {
+            try {
+                report(held);
+            } finally {
+                held.release();
+            }
+        }
+    }
+
+    private void report(Held held) {
+        long bytes = held.buffer.segment().byteSize();
         if (bytes > 0 && !reported.getAndSet(true)) {
             LOG.atWarn()
                     .addKeyValue("instance", instance)
@@ -175,12 +192,17 @@ final class InstanceMemory implements AutoCloseable {
 
         /** Frees the buffer; returns its size, 0 if it was freed before. */
         long free() {
-            if (!freed.compareAndSet(false, true)) {
-                return 0;
-            }
-            open.remove(this);
+            return freed.compareAndSet(false, true) ? release() : 0;
+        }
+
+        /** Releases the buffer, once; returns its size. */
+        private long release() {
             long bytes = buffer.segment().byteSize();
-            buffer.close();
+            try {
+                buffer.close();
+            } finally {
+                open.remove(this);
+            }
             return bytes;
         }
     }
@@ -193,11 +215,7 @@ final class InstanceMemory implements AutoCloseable {
         @SuppressWarnings("restricted") // of the same memory and size
         Allocated(InstanceMemory memory, Held held) {
             this.held = held;
-            segment = held.buffer
-                    .segment()
-                    .reinterpret(
-                            Arena.ofAuto(),
-                            _ -> Thread.ofVirtual().name("forgotten-memory").start(() -> memory.forgotten(held)));
+            segment = held.buffer.segment().reinterpret(Arena.ofAuto(), _ -> memory.unreachable(held));
         }
 
         @Override

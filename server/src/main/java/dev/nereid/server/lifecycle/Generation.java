@@ -27,8 +27,8 @@ public final class Generation implements Resolution {
     /** How long a close waits for requests before it looks who holds responses, at first. */
     private static final long FIRST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** How often a close has the heap collected: a plugin may hold responses on purpose. */
-    private static final int MAX_COLLECTIONS = 3;
+    /** The same at last: a plugin may hold responses on purpose, and each look has the heap collected. */
+    private static final long LAST_LOOK_NANOS = TimeUnit.MINUTES.toNanos(10);
 
     private final LeaseCounter leases = new LeaseCounter();
     private final CompletableFuture<Void> closed = new CompletableFuture<>();
@@ -219,15 +219,13 @@ public final class Generation implements Resolution {
     private void awaitRequests() {
         model.drain();
         long nanos = FIRST_LOOK_NANOS;
-        int collections = 0;
         boolean wasHeld = false;
         try {
             while (!model.awaitIdle(nanos)) {
                 boolean isHeld = isHeld();
-                if (isHeld && collections < MAX_COLLECTIONS) {
+                if (isHeld) {
                     holders.findForgotten();
-                    collections++;
-                    nanos *= 2;
+                    nanos = Math.min(2 * nanos, LAST_LOOK_NANOS);
                 }
                 if (isHeld && wasHeld) { // still, so that no request has moved between threads meanwhile
                     model.responses().ifPresent(ResponseHolder::releaseAll);

@@ -108,15 +108,18 @@ public final class HeldResponse {
         if (closed == null) {
             return false;
         }
-        before.run();
-        holder.remove(this);
-        List<NamedTensor> outputs = closed.outputs();
-        for (int i = 0; i < outputs.size(); i++) {
-            if (isKnown(outputs.get(i).tensor())) {
-                open.remove(this, i, outputs.get(i).tensor());
+        try {
+            before.run();
+        } finally {
+            holder.remove(this);
+            List<NamedTensor> outputs = closed.outputs();
+            for (int i = 0; i < outputs.size(); i++) {
+                if (isKnown(outputs.get(i).tensor())) {
+                    open.remove(this, i, outputs.get(i).tensor());
+                }
             }
+            closed.close();
         }
-        closed.close();
         return true;
     }
 

@@ -97,7 +97,8 @@ public final class ResponseHolder {
      * @return where that is, for the log; {@code null} for most requests
      */
     public @Nullable Throwable sends() {
-        return requests.getAndIncrement() % PLACE_INTERVAL == 0 || forgotten.get() > 0 ? new Place() : null;
+        boolean isSample = requests.getAndIncrement() % PLACE_INTERVAL == 0;
+        return isSample || (forgotten.get() > 0 && !placeReported.get()) ? new Place() : null;
     }
 
     /**

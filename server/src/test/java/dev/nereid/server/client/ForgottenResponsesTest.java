@@ -216,6 +216,7 @@ final class ForgottenResponsesTest {
 
     private static void awaitCollected(BooleanSupplier condition) {
         while (!condition.getAsBoolean()) {
+            assertThat(Thread.currentThread().isInterrupted()).as("time out").isFalse();
             System.gc();
             Thread.onSpinWait();
         }

@@ -31,6 +31,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -214,7 +215,7 @@ final class OwnedInstanceTest {
     @Test
     @Timeout(60)
     void freesMemoryThatAnInstanceHasForgotten() {
-        List<String> left = new ArrayList<>();
+        List<String> left = new CopyOnWriteArrayList<>();
         ModelInstance instance = OwnedInstance.create(
                 model,
                 plan,
@@ -244,6 +245,7 @@ final class OwnedInstanceTest {
 
     private void awaitBytesInUse(long bytes) {
         while (memory.bytesInUse() != bytes) {
+            assertThat(Thread.currentThread().isInterrupted()).as("time out").isFalse();
             System.gc();
             Thread.onSpinWait();
         }
