@@ -157,6 +157,8 @@ final class MisbehaviorIT {
         for (Fault fault : Fault.values()) {
             models.model(fault.model(), config(fault.isHoldingInstance() ? IMPATIENT : parameters("callee", OTHER)));
         }
+        models.model("called", Repository.identity(0, "FP32", "[ -1 ]", ""));
+        models.model("forgetful", config(parameters("callee", "called")));
         for (String where : new String[] {"wait_in_load", "wait_in_close", "wait_in_model_close"}) {
             models.model(where, config(parameters(where, "1")));
         }
@@ -312,6 +314,43 @@ final class MisbehaviorIT {
     }
 
     @Test
+    void aModelIsUnloadedWhenTheHolderOfItsResponsesIs() throws Exception {
+        load("called");
+        load("forgetful");
+        infer("forgetful", TroubleBackendProvider.KEEP_RESPONSE);
+        assertThat(metrics()).contains("nereid_model_responses_open{model=\"forgetful\",version=\"1\"} 1\n");
+
+        unload("called");
+
+        String reason = "\"reason\":\"waits for responses that are not closed: 1 held by model 'forgetful', version 1,"
+                + " plugin 'trouble'\"";
+        Eventually.holds("in the index", TIMEOUT_SECONDS, () -> index().contains(reason));
+        unload("forgetful");
+        Eventually.holds("unloaded", TIMEOUT_SECONDS, () -> !index().contains("UNLOADING"));
+        server.awaitErr("1 response of model 'called' was not closed, and the server released it", "TroubledModel.ask");
+        assertOthersServe();
+    }
+
+    @Test
+    void aModelIsUnloadedWithResponsesThatAreForgotten() throws Exception {
+        load("called");
+        load("forgetful");
+        infer("forgetful", TroubleBackendProvider.FORGET_RESPONSE);
+
+        unload("called");
+
+        Eventually.holds("unloaded", TIMEOUT_SECONDS, () -> !index().contains("UNLOADING"));
+        server.awaitErr("a response of model 'called' was not closed, and the server released it", "TroubledModel.ask");
+        assertThat(infer("forgetful", 4).body()).contains("[4.0]");
+        unload("forgetful");
+        assertOthersServe();
+    }
+
+    private static String index() {
+        return post("/v2/repository/index", "{}").body();
+    }
+
+    @Test
     void aModelThatIsStuckIsUnloadedAndLoadedAgain() throws Exception {
         load("block");
         Path gate = close("block");
@@ -348,7 +387,11 @@ final class MisbehaviorIT {
         Set<String> seen = Stream.of(Fault.values())
                 .map(fault -> fault.metric.substring(0, fault.metric.indexOf('{')))
                 .collect(Collectors.toSet());
-        seen.addAll(Set.of("nereid_control_overdue", "nereid_execution_overdue_total", "nereid_heap_suspected"));
+        seen.addAll(Set.of(
+                "nereid_control_overdue",
+                "nereid_execution_overdue_total",
+                "nereid_heap_suspected",
+                "nereid_model_responses_open"));
         assertThat(named).isEqualTo(seen);
         assertThat(metrics()).contains("nereid_execution_overdue_total{");
     }

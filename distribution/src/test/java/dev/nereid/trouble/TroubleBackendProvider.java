@@ -15,6 +15,7 @@ import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.Parameters;
 import dev.nereid.spi.Tensor;
 import java.io.IOException;
@@ -57,6 +58,8 @@ public final class TroubleBackendProvider implements BackendProvider {
     public static final int EXIT_ELSEWHERE = -12;
     public static final int CALL = -13;
     public static final int LEAK_HEAP = -14;
+    public static final int KEEP_RESPONSE = -15;
+    public static final int FORGET_RESPONSE = -16;
 
     /** The status of {@link #EXIT}. */
     public static final int STATUS = 7;
@@ -80,6 +83,8 @@ public final class TroubleBackendProvider implements BackendProvider {
     public Backend create(BackendContext context) {
         return TroubledModel::of;
     }
+
+    private static final List<ModelResponse> RESPONSES = new CopyOnWriteArrayList<>();
 
     private record TroubledModel(
             Path directory,
@@ -148,6 +153,8 @@ public final class TroubleBackendProvider implements BackendProvider {
                     case WAIT -> await(gate());
                     case LOOP -> loop(gate());
                     case LEAK_HEAP -> leakHeap();
+                    case KEEP_RESPONSE -> RESPONSES.add(ask(request, input));
+                    case FORGET_RESPONSE -> ask(request, input);
                     case EXHAUST_DIRECT_MEMORY -> exhaustDirectMemory(gate());
                     case EXIT_ELSEWHERE -> Thread.ofPlatform().name("exiting").start(() -> System.exit(STATUS));
                     default -> {}
@@ -204,6 +211,19 @@ public final class TroubleBackendProvider implements BackendProvider {
                         await(gate());
                         execution.complete();
                     });
+        }
+
+        /** Returns the response of the model of the parameter "callee" to the input, which is not closed. */
+        private ModelResponse ask(InferenceRequest request, Tensor input) {
+            try {
+                return context.models()
+                        .request(parameters.required("callee"))
+                        .onBehalfOf(request)
+                        .input("INPUT0", input)
+                        .sendAndWait();
+            } catch (InterruptedException e) {
+                throw new BackendException(ErrorCode.UNAVAILABLE, "interrupted", e);
+            }
         }
 
         /** Passes memory of its own as the output, and writes to it until the server releases it. */
