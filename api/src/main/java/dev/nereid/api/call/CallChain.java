@@ -30,7 +30,11 @@ public record CallChain(List<String> models, List<Hold> holds) {
         holds = List.copyOf(holds);
     }
 
-    /** Returns whether no model waits. */
+    /**
+     * Returns whether no model waits.
+     *
+     * @return whether the chain has no model
+     */
     public boolean isEmpty() {
         return models.isEmpty();
     }
