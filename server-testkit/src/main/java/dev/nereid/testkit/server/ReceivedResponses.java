@@ -151,7 +151,7 @@ public final class ReceivedResponses implements AutoCloseable {
         return await("time", now -> true).hasEnded();
     }
 
-    /** Closes the responses, and those that follow. Later calls do nothing. */
+    /** Closes the responses, and later ones as they arrive. Later calls do nothing. */
     @Override
     public void close() {
         List<ModelResponse> responses;

@@ -39,7 +39,7 @@ final class SentModelRequest implements ResponseObserver {
      * @param request cancelled with its cause, and by an observer that fails
      * @param model the name of the other model, for the log
      * @param observer receives the responses
-     * @param holding takes note of a response; {@code null} if the sender is closed
+     * @param holding holds a response; {@code null} if the sender is closed
      */
     SentModelRequest(
             OutgoingRequest request,

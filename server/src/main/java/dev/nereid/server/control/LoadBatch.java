@@ -30,7 +30,7 @@ final class LoadBatch {
 
     private final AtomicInteger next = new AtomicInteger();
 
-    /** How many loads are under way beyond the window. */
+    /** How many loads are in progress beyond the window. */
     private final AtomicInteger excess = new AtomicInteger();
 
     /**
@@ -48,7 +48,7 @@ final class LoadBatch {
     /**
      * Begins the first loads, and returns at once.
      *
-     * @param window how many loads are under way at a time
+     * @param window how many loads are in progress at a time
      */
     void begin(int window) {
         for (int i = 0; i < window; i++) {

@@ -32,7 +32,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Loads the models of the start, as the control mode says. Begun once; then safe for use by any thread.
  *
- * <p>As many loads are under way as there are permits for loads, in the order of names; one more for each that is paused.
+ * <p>As many loads are in progress as there are permits for loads, in the order of names; one more for each that is paused.
  * The models in directories are loaded first, while remote repositories are listed, so that one that cannot be reached does
  * not delay them.
  */
@@ -59,7 +59,7 @@ final class StartupLoads implements LoadThreads.Follower {
      *
      * @param load loads models by their names in the explicit mode, by their keys in the others
      * @param unload unloads a model by its key
-     * @param window how many loads are under way at a time
+     * @param window how many loads are in progress at a time
      */
     StartupLoads(
             ModelRepository repository,

@@ -90,7 +90,7 @@ public final class HeldResponse {
     }
 
     /**
-     * Takes note that nothing reaches the response any more. Does nothing if it was closed. Never blocks or runs code of a
+     * Has the response released, since nothing reaches it any more. Does nothing if it was closed. Never blocks or runs code of a
      * plugin on the calling thread.
      */
     public void forgotten() {

@@ -92,7 +92,7 @@ public final class ResponseHolder {
     }
 
     /**
-     * Takes note of a request that is sent by the calling thread.
+     * Counts a request that the calling thread sends.
      *
      * @return where that is, for the log; {@code null} for most requests
      */
