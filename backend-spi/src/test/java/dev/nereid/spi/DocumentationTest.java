@@ -43,6 +43,22 @@ final class DocumentationTest {
     }
 
     @Test
+    void thePageOfThePackageNamesEveryPublicType() throws IOException {
+        Path directory = SOURCES.resolve("dev/nereid/spi");
+        String page = Files.readString(directory.resolve("package-info.java"));
+        List<String> missing = new ArrayList<>();
+        for (Path file : sources()) {
+            String type = file.getFileName().toString().replace(".java", "");
+            if (directory.equals(file.getParent())
+                    && PUBLIC_TYPE.matcher(Files.readString(file)).find()
+                    && !page.contains("{@link " + type + "}")) {
+                missing.add(type);
+            }
+        }
+        assertThat(missing).isEmpty();
+    }
+
+    @Test
     void everyCommentBeginsWithAShortSentence() throws IOException {
         List<String> longer = new ArrayList<>();
         for (Path file : sources()) {
