@@ -17,7 +17,7 @@ final class GuidePageTest {
             Pattern.compile("^## Testing a plugin\n(.*?)^## ", Pattern.MULTILINE | Pattern.DOTALL);
     private static final Pattern BLOCK =
             Pattern.compile("^`(\\w+\\.java)`:\n\n```java\n(.*?)^```$", Pattern.MULTILINE | Pattern.DOTALL);
-    private static final int CLASSES = 2;
+    private static final int CLASSES = 1;
 
     @Test
     void thePageShowsTheFilesThatAreCompiled() throws IOException {

@@ -11,6 +11,7 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
+import dev.nereid.spi.function.AsyncTensorFunction;
 import dev.nereid.spi.function.StreamingFunction;
 import dev.nereid.spi.function.TensorFunction;
 import dev.nereid.testkit.FakeBackendContext;
@@ -24,17 +25,13 @@ import dev.nereid.testkit.contract.ContractExample;
 import dev.nereid.testkit.contract.ContractModel;
 import dev.nereid.testkit.contract.LocalModel;
 import dev.nereid.testkit.contract.LocalResponse;
-import java.awt.image.BufferedImage;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.URL;
 import java.net.URLClassLoader;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import javax.imageio.ImageIO;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -120,33 +117,34 @@ final class DocumentedFunctionsTest {
     }
 
     @Test
-    void decodesImages() throws Exception {
-        try (LocalModel sizes = load("ImageSize")) {
-            Tensor images = Tensor.ofByteStrings(Shape.of(2, 1), List.of(image("png", 5, 3), image("jpg", 1, 2)));
-            LocalResponse response = sizes.infer(ContractExample.request().input("IMAGE", images));
-
-            assertThat(response.output("SIZE").shape()).isEqualTo(Shape.of(2, 2));
-            assertThat(response.output("SIZE").ints()).containsExactly(5, 3, 1, 2);
-
-            Tensor text = Tensor.ofByteStrings(Shape.of(1, 1), List.of("no image".getBytes(StandardCharsets.UTF_8)));
-            assertThat(sizes.infer(ContractExample.request().input("IMAGE", text))
+    void namesTheInputThatIsMissing() throws Exception {
+        try (LocalModel twice = load("Twice")) {
+            assertThat(twice.infer(ContractExample.request().input("IN", Shape.of(1, 2), 1, 2.5f))
                             .failure())
                     .get()
-                    .returns("IMAGE: unknown format (expected: PNG or JPEG)", BackendException::getMessage)
+                    .returns("input 'INPUT': not in the request (it has: [IN])", BackendException::getMessage)
                     .returns(ErrorCode.INVALID_ARGUMENT, BackendException::code);
-            assertThat(sizes.infer(ContractExample.request().input("IMG", images))
-                            .failure())
-                    .get()
-                    .extracting(BackendException::getMessage)
-                    .isEqualTo("input 'IMAGE': not in the request (it has: [IMG])");
         }
     }
 
-    private static byte[] image(String format, int width, int height) throws IOException {
-        ByteArrayOutputStream out = new ByteArrayOutputStream();
-        assertThat(ImageIO.write(new BufferedImage(width, height, BufferedImage.TYPE_INT_RGB), format, out))
-                .isTrue();
-        return out.toByteArray();
+    @Test
+    void scoresTextsByAnotherModel() throws Exception {
+        AsyncTensorFunction function = (AsyncTensorFunction) function("TextScores");
+        ContractModel model = ContractModel.of(
+                        complete("m", function.completion()).build())
+                .withParameter("scorer", "scores")
+                .withModels(Map.of("scores", DocumentedFunctionsTest::halves));
+        try (LocalModel scores = LocalModel.load(function, model)) {
+            LocalResponse response =
+                    scores.infer(ContractExample.request().input("TEXT", Tensor.ofStrings(Shape.of(1), List.of("hi"))));
+
+            assertThat(response.output("SCORES").floats()).containsExactly('h' / 2f, 'i' / 2f);
+        }
+    }
+
+    private static Map<String, Tensor> halves(Map<String, Tensor> inputs) {
+        long[] ids = inputs.get("IDS").longs();
+        return Map.of("SCORES", Tensor.ofFloats(Shape.of(1, ids.length), ids[0] / 2f, ids[1] / 2f));
     }
 
     /** Loads a model with nothing but what the function declares. */

@@ -805,7 +805,7 @@ final class TestPlugins {
 
     /** The functions with annotations and with methods that the documentation shows. */
     static void documentedFunctions(Path jar) throws IOException {
-        List<String> types = List.of("Twice", "Labels", "Vocabulary", "ImageSize", "Count");
+        List<String> types = List.of("Twice", "Labels", "Vocabulary", "Count", "TextScores");
         List<String> sources = new ArrayList<>();
         for (String type : types) {
             sources.add(documented(type));

@@ -1,13 +1,7 @@
 package ${package};
 
-import dev.nereid.spi.DataType;
-import dev.nereid.spi.InferenceRequest;
-import dev.nereid.spi.ModelContext;
-import dev.nereid.spi.Tensor;
-import dev.nereid.spi.function.TensorFunction;
-import dev.nereid.spi.function.BackendFunction;
-import dev.nereid.spi.function.Input;
-import dev.nereid.spi.function.Output;
+import dev.nereid.spi.*;
+import dev.nereid.spi.function.*;
 
 /** Returns OUTPUT = 2 * INPUT. */
 @BackendFunction(name = "${artifactId}", maxBatchSize = 8)
