@@ -128,7 +128,7 @@ public interface ModelContext {
      *
      * @param action receives {@code TRACE}, {@code DEBUG}, {@code INFO}, {@code WARNING} or {@code ERROR}, or {@code OFF} if
      *     nothing is written
-     * @return ends the runs, which end with the model at the latest
+     * @return ends the runs, in {@link Model#close} at the latest; the server ends and logs what is left then
      * @throws IllegalStateException if the model has 100 such actions
      */
     default CancelHook onLogLevel(Consumer<Level> action) {

@@ -31,22 +31,20 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * <p>Outputs that do not fit the configuration, are missing or unknown fail their request here, with a text that names
  * them; a server passes them on or drops them, and logs each once, as {@link LocalServerBuilder#withWrongOutputs} does.
  *
- * <p>{@link #close} completes what is still executed, and fails if a model or a backend left tensor memory in use,
- * or has not closed a response of another model, with the sentence that a server logs; so if the test has not.
+ * <p>{@link #close} completes what is still executed, and fails if a model has not closed memory, a response of another
+ * model or an action of its context, with the sentence that a server logs; so if the test has not closed a response.
  */
 public final class LocalServer implements AutoCloseable {
     private final NereidServer server;
     private final TemporaryRepository files;
     private final Duration timeout;
-    private final LeftMemory left;
     private final Queue<ReceivedResponses> received = new ConcurrentLinkedQueue<>();
 
     /** Takes over a server and its files. */
-    LocalServer(NereidServer server, TemporaryRepository files, Duration timeout, LeftMemory left) {
+    LocalServer(NereidServer server, TemporaryRepository files, Duration timeout) {
         this.server = server;
         this.files = files;
         this.timeout = timeout;
-        this.left = left;
     }
 
     /**
@@ -93,8 +91,7 @@ public final class LocalServer implements AutoCloseable {
     /**
      * Completes the requests, closes everything and deletes the files.
      *
-     * @throws AssertionError if an instance left scratch memory, a model or the test has not closed a response, or tensor
-     *     memory is in use afterwards
+     * @throws AssertionError if a model or the test has not closed what it owns, or tensor memory is in use afterwards
      * @throws InferenceException if requests do not end within the timeout
      */
     @Override
@@ -102,9 +99,20 @@ public final class LocalServer implements AutoCloseable {
         try {
             received.forEach(ReceivedResponses::close);
             server.close();
-            left.check(server.memory().bytesInUse(), server.forgotten());
+            check();
         } finally {
             files.close();
+        }
+    }
+
+    private void check() {
+        List<String> forgotten = server.forgotten();
+        if (!forgotten.isEmpty()) {
+            throw new AssertionError(String.join("; ", forgotten));
+        }
+        long bytes = server.memory().bytesInUse();
+        if (bytes > 0) {
+            throw new AssertionError("tensor memory in use after the close: " + bytes + " bytes (expected: 0)");
         }
     }
 }

@@ -124,11 +124,10 @@ public final class LocalServerBuilder {
      */
     public LocalServer start() {
         TemporaryRepository files = TemporaryRepository.create();
-        LeftMemory left = new LeftMemory();
         boolean started = false;
         try {
             models.forEach(model -> model.write(files));
-            LocalServer server = new LocalServer(NereidServer.start(options(files, left)), files, timeout, left);
+            LocalServer server = new LocalServer(NereidServer.start(options(files)), files, timeout);
             started = true;
             return server;
         } catch (InterruptedException e) {
@@ -141,11 +140,10 @@ public final class LocalServerBuilder {
         }
     }
 
-    private ServerOptions options(TemporaryRepository files, LeftMemory left) {
+    private ServerOptions options(TemporaryRepository files) {
         ServerOptions options = ServerOptions.of(files.models())
                 .withProviders(providers.toArray(BackendProvider[]::new))
                 .withDirectories(directories -> directories.withPluginCache(files.cache()))
-                .withModels(loads -> loads.withInstances(instances -> instances.withLeftMemory(left)))
                 .withMemory(memory -> memory.withPoisonFreed(true))
                 .withLifecycle(lifecycle ->
                         lifecycle.withExitTimeout(timeout).withSupervision(withOutputs(lifecycle.supervision())));

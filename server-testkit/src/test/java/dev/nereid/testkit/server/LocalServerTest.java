@@ -140,16 +140,18 @@ final class LocalServerTest {
         Map<String, Consumer<Batch>> wrong = Map.of(
                 "'OUTPUT' of model 'm': INT32 (expected: FP32): output has another type than configured",
                 batch -> batch.allocate("OUTPUT", DataType.INT32, Shape.of(1, 1)),
-                "'OUTPUT' of model 'm': [1,1,1] (expected: [-1,-1]): output does not fit the configuration",
+                "'OUTPUT' of model 'm': [1,1,1] (expected: [-1,1]): output does not fit the configuration",
                 batch -> batch.allocate("OUTPUT", DataType.FP32, Shape.of(1, 1, 1)),
-                "'OUTPUT' of model 'm': nothing (expected: [-1,-1]): output missing from a response",
+                "'OUTPUT' of model 'm': [1,2] (expected: [-1,1]): output does not fit the configuration",
+                batch -> batch.allocate("OUTPUT", DataType.FP32, Shape.of(1, 2)),
+                "'OUTPUT' of model 'm': nothing (expected: [-1,1]): output missing from a response",
                 batch -> {},
                 "'OUT' of model 'm': not in the configuration (expected: one of [OUTPUT])",
                 batch -> batch.put("OUT", batch.gather("INPUT")));
         wrong.forEach((text, outputs) -> {
             TestBackend backend = new TestBackend("wrong", place -> outputs::accept);
             try (LocalServer server = LocalServer.with(backend)
-                    .model("m", "max_batch_size: 8\n" + TENSORS)
+                    .model("m", "max_batch_size: 8\n" + TENSORS.replaceFirst("(output .*)-1", "$11"))
                     .start()) {
                 for (int i = 0; i < 2; i++) {
                     assertThat(server.send(request(server, "m", "INPUT", 1)).error())
@@ -393,8 +395,27 @@ final class LocalServerTest {
                 .containsExactly(1);
         assertThatExceptionOfType(AssertionError.class)
                 .isThrownBy(server::close)
-                .withMessage("scratch memory left by instances: [m_0: 64 bytes]"
-                        + " (expected: none, freed by ModelInstance.close)");
+                .withMessage(
+                        "model 'm', version 1, plugin 'leaking': 1 allocation of 64 bytes of instance 'm_0' was not"
+                                + " closed, and the server released it (expected: AllocatedMemory.close, at the latest in"
+                                + " ModelInstance.close)");
+    }
+
+    @Test
+    void findsListenersThatAreKept() {
+        TestBackend listening =
+                new TestBackend("listening", place -> batch -> batch.put("OUTPUT", batch.gather("INPUT")), model -> {
+                    model.onLogLevel(level -> {}).close();
+                    model.onLogLevel(level -> {});
+                    model.onLogLevel(level -> {});
+                });
+        LocalServer server = LocalServer.with(listening).model("m", TENSORS).start();
+
+        assertThatExceptionOfType(AssertionError.class)
+                .isThrownBy(server::close)
+                .withMessage(
+                        "model 'm', version 1, plugin 'listening': 2 actions of onLogLevel were not closed, and the"
+                                + " server released them (expected: CancelHook.close, at the latest in Model.close)");
     }
 
     @Test

@@ -118,8 +118,12 @@ public final class LogLevelWatch implements Watchdog.Watched {
         all().forEach(Subscription::check);
     }
 
-    /** Ends all subscriptions, and does not wait for actions that run. Later ones run their action once. */
-    void close() {
+    /**
+     * Ends all subscriptions, and does not wait for actions that run. Later ones run their action once.
+     *
+     * @return where the subscriptions began that ended by this call
+     */
+    public List<Throwable> close() {
         List<Subscription> ended;
         lock.lock();
         try {
@@ -131,6 +135,7 @@ public final class LogLevelWatch implements Watchdog.Watched {
             lock.unlock();
         }
         ended.forEach(Subscription::end);
+        return ended.stream().map(one -> one.place).toList();
     }
 
     private static Level least(Logger log) {
@@ -140,6 +145,15 @@ public final class LogLevelWatch implements Watchdog.Watched {
             }
         }
         return Level.OFF;
+    }
+
+    /** Where a subscription began. */
+    private static final class Place extends Throwable {
+        private static final long serialVersionUID = 1;
+
+        Place() {
+            super("one was passed on");
+        }
     }
 
     /**
@@ -160,6 +174,7 @@ public final class LogLevelWatch implements Watchdog.Watched {
         private final Consumer<Level> action;
         private final AtomicReference<State> state = new AtomicReference<>(State.WAITING);
         private final CountDownLatch ended = new CountDownLatch(1);
+        private final Throwable place = new Place();
 
         /** The level of the last run. Written by the thread that runs the action. */
         private volatile Level told = Level.ALL;

@@ -5,38 +5,37 @@ import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.ObjLongConsumer;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Scratch memory of one instance, which counts as tensor memory of the server. Safe for use by any thread. Its close
  * frees what the instance left allocated.
  */
 final class InstanceMemory implements AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(InstanceMemory.class);
-
-    /** The place of one allocation in this many is recorded. */
+    /** The place of one allocation in this many is recorded, until memory is forgotten; then that of each. */
     private static final int PLACE_INTERVAL = 128;
 
     private final String instance;
     private final TensorMemory memory;
-    private final ObjLongConsumer<String> leftMemory;
+    private final ResponseHolder owner;
     private final Set<Held> open = ConcurrentHashMap.newKeySet();
     private final AtomicLong allocations = new AtomicLong();
-    private final AtomicBoolean reported = new AtomicBoolean();
+    private final AtomicLong forgotten = new AtomicLong();
+    private final AtomicBoolean placeReported = new AtomicBoolean();
     private volatile boolean closed;
 
     /**
@@ -44,12 +43,12 @@ final class InstanceMemory implements AutoCloseable {
      *
      * @param instance the name of the instance
      * @param memory the tensor memory of the server
-     * @param leftMemory receives the name and the bytes that the instance leaves allocated
+     * @param owner the model, which reports what it forgets
      */
-    InstanceMemory(String instance, TensorMemory memory, ObjLongConsumer<String> leftMemory) {
+    InstanceMemory(String instance, TensorMemory memory, ResponseHolder owner) {
         this.instance = instance;
         this.memory = memory;
-        this.leftMemory = leftMemory;
+        this.owner = owner;
     }
 
     /**
@@ -113,21 +112,32 @@ final class InstanceMemory implements AutoCloseable {
         return probe.isPresent();
     }
 
-    /** Frees what is allocated, and logs its size. Nothing can be allocated any more. */
+    /** Frees what is allocated, and reports it. Nothing can be allocated any more. */
     @Override
     public void close() {
         closed = true;
-        long left = 0;
-        for (Held held : open) {
-            left += held.free();
+        List<Held> left = open.stream()
+                .filter(Held::free)
+                .filter(held -> held.bytes() > 0)
+                .toList();
+        if (!left.isEmpty()) {
+            report(
+                    left.size() + (left.size() == 1 ? " allocation" : " allocations"),
+                    left.stream().mapToLong(Held::bytes).sum(),
+                    left.size() == 1 ? "was" : "were",
+                    left.stream()
+                            .map(held -> held.where)
+                            .filter(Objects::nonNull)
+                            .findFirst()
+                            .orElse(null));
         }
-        if (left > 0) {
-            LOG.atWarn()
-                    .addKeyValue("instance", instance)
-                    .addKeyValue("bytes", left)
-                    .log("instance left memory allocated (instance '{}', {} bytes)", instance, left);
-            leftMemory.accept(instance, left);
-        }
+    }
+
+    private void report(String what, long bytes, String verb, @Nullable Throwable where) {
+        owner.report(
+                what + " of " + bytes + " bytes of instance '" + instance + "' " + verb,
+                "AllocatedMemory.close, at the latest in ModelInstance.close",
+                where);
     }
 
     /** Has memory freed that nothing reaches any more, by another thread than the one that finds it. */
@@ -137,7 +147,7 @@ final class InstanceMemory implements AutoCloseable {
         }
     }
 
-    /** Frees memory that nothing reaches any more, and logs the first. */
+    /** Reports memory that nothing reaches any more, and frees it. */
     private void forgotten(Held held) {
         if (held.freed.compareAndSet(false, true)) {
             try {
@@ -148,21 +158,21 @@ final class InstanceMemory implements AutoCloseable {
         }
     }
 
+    /** Reports the first memory that was forgotten, and the first with a place. */
     private void report(Held held) {
-        long bytes = held.buffer.segment().byteSize();
-        if (bytes > 0 && !reported.getAndSet(true)) {
-            LOG.atWarn()
-                    .addKeyValue("instance", instance)
-                    .addKeyValue("bytes", bytes)
-                    .setCause(held.where)
-                    .log(
-                            "instance '{}': {} bytes of its memory were not closed, and the server freed them (expected:"
-                                    + " AllocatedMemory.close){}",
-                            instance,
-                            bytes,
-                            held.where == null ? "" : "; they were allocated where the stack shows");
-            leftMemory.accept(instance, bytes);
+        if (held.bytes() == 0) {
+            return;
         }
+        boolean isFirst = forgotten.getAndIncrement() == 0;
+        boolean showsPlace = held.where != null && placeReported.compareAndSet(false, true);
+        if (isFirst || showsPlace) {
+            report("an allocation", held.bytes(), "was", held.where);
+        }
+    }
+
+    private boolean isPlaceRecorded() {
+        boolean isSample = allocations.getAndIncrement() % PLACE_INTERVAL == 0;
+        return isSample || (forgotten.get() > 0 && !placeReported.get());
     }
 
     /** Where memory was allocated. */
@@ -170,7 +180,7 @@ final class InstanceMemory implements AutoCloseable {
         private static final long serialVersionUID = 1;
 
         Place() {
-            super("the memory was allocated here");
+            super("it was allocated");
         }
     }
 
@@ -181,8 +191,7 @@ final class InstanceMemory implements AutoCloseable {
     private final class Held {
         private final TensorBuffer buffer;
         private final MemoryPlace place;
-        private final @Nullable Throwable where =
-                allocations.getAndIncrement() % PLACE_INTERVAL == 0 ? new Place() : null;
+        private final @Nullable Throwable where = isPlaceRecorded() ? new Place() : null;
         private final AtomicBoolean freed = new AtomicBoolean();
 
         Held(TensorBuffer buffer, MemoryPlace place) {
@@ -190,20 +199,27 @@ final class InstanceMemory implements AutoCloseable {
             this.place = place;
         }
 
-        /** Frees the buffer; returns its size, 0 if it was freed before. */
-        long free() {
-            return freed.compareAndSet(false, true) ? release() : 0;
+        /** Returns its size, also when it is freed. */
+        long bytes() {
+            return buffer.segment().byteSize();
         }
 
-        /** Releases the buffer, once; returns its size. */
-        private long release() {
-            long bytes = buffer.segment().byteSize();
+        /** Frees the buffer; returns whether this is the first call. */
+        boolean free() {
+            boolean isFirst = freed.compareAndSet(false, true);
+            if (isFirst) {
+                release();
+            }
+            return isFirst;
+        }
+
+        /** Releases the buffer, once. */
+        private void release() {
             try {
                 buffer.close();
             } finally {
                 open.remove(this);
             }
-            return bytes;
         }
     }
 

@@ -5,7 +5,6 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.server.host.HostPolicies;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.ObjLongConsumer;
 
 /**
  * Options of instance creation. Immutable.
@@ -17,16 +16,9 @@ import java.util.function.ObjLongConsumer;
  *     as safe
  * @param hostPolicies the processors that the threads of instances run on
  * @param gpuLimits the limits of the memory of GPUs that is in use after a load
- * @param leftMemory receives the name of an instance and the bytes of scratch memory that it left allocated at its close,
- *     after the server has freed them; runs on any thread, must be short and must not throw
  */
 public record InstanceOptions(
-        int processors,
-        List<Integer> gpus,
-        boolean parallel,
-        HostPolicies hostPolicies,
-        GpuLoadLimits gpuLimits,
-        ObjLongConsumer<String> leftMemory) {
+        int processors, List<Integer> gpus, boolean parallel, HostPolicies hostPolicies, GpuLoadLimits gpuLimits) {
     /** All processors that this process may use, no GPU and no host policies. */
     public static final InstanceOptions DEFAULT =
             new InstanceOptions(Runtime.getRuntime().availableProcessors(), List.of(), false, HostPolicies.NONE);
@@ -36,14 +28,13 @@ public record InstanceOptions(
         gpus = List.copyOf(gpus);
         requireNonNull(hostPolicies, "hostPolicies");
         requireNonNull(gpuLimits, "gpuLimits");
-        requireNonNull(leftMemory, "leftMemory");
         if (processors < 1) {
             throw new IllegalArgumentException("processors: " + processors + " (expected: >= 1)");
         }
     }
 
     /**
-     * Creates options of instances whose scratch memory is not watched.
+     * Creates options without limits of the memory of GPUs.
      *
      * @param processors the processors that backends may use, at least 1
      * @param gpus the numbers of the graphics processors that instances may run on
@@ -51,7 +42,7 @@ public record InstanceOptions(
      * @param hostPolicies the processors that the threads of instances run on
      */
     public InstanceOptions(int processors, List<Integer> gpus, boolean parallel, HostPolicies hostPolicies) {
-        this(processors, gpus, parallel, hostPolicies, GpuLoadLimits.NONE, (instance, bytes) -> {});
+        this(processors, gpus, parallel, hostPolicies, GpuLoadLimits.NONE);
     }
 
     /**
@@ -61,7 +52,7 @@ public record InstanceOptions(
      * @return the changed options
      */
     public InstanceOptions withProcessors(int number) {
-        return new InstanceOptions(number, gpus, parallel, hostPolicies, gpuLimits, leftMemory);
+        return new InstanceOptions(number, gpus, parallel, hostPolicies, gpuLimits);
     }
 
     /**
@@ -72,7 +63,7 @@ public record InstanceOptions(
      */
     public InstanceOptions withGpus(int... numbers) {
         return new InstanceOptions(
-                processors, Arrays.stream(numbers).boxed().toList(), parallel, hostPolicies, gpuLimits, leftMemory);
+                processors, Arrays.stream(numbers).boxed().toList(), parallel, hostPolicies, gpuLimits);
     }
 
     /**
@@ -82,7 +73,7 @@ public record InstanceOptions(
      * @return the changed options
      */
     public InstanceOptions withParallel(boolean always) {
-        return new InstanceOptions(processors, gpus, always, hostPolicies, gpuLimits, leftMemory);
+        return new InstanceOptions(processors, gpus, always, hostPolicies, gpuLimits);
     }
 
     /**
@@ -92,7 +83,7 @@ public record InstanceOptions(
      * @return the changed options
      */
     public InstanceOptions withHostPolicies(HostPolicies policies) {
-        return new InstanceOptions(processors, gpus, parallel, policies, gpuLimits, leftMemory);
+        return new InstanceOptions(processors, gpus, parallel, policies, gpuLimits);
     }
 
     /**
@@ -102,16 +93,6 @@ public record InstanceOptions(
      * @return the changed options
      */
     public InstanceOptions withGpuLimits(GpuLoadLimits limits) {
-        return new InstanceOptions(processors, gpus, parallel, hostPolicies, limits, leftMemory);
-    }
-
-    /**
-     * Replaces the observer of scratch memory that instances leave allocated, for tests of backends.
-     *
-     * @param observer receives the name of the instance and the number of bytes
-     * @return the changed options
-     */
-    public InstanceOptions withLeftMemory(ObjLongConsumer<String> observer) {
-        return new InstanceOptions(processors, gpus, parallel, hostPolicies, gpuLimits, observer);
+        return new InstanceOptions(processors, gpus, parallel, hostPolicies, limits);
     }
 }

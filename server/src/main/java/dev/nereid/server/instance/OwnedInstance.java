@@ -3,6 +3,7 @@ package dev.nereid.server.instance;
 import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.instance.InstanceAvailability;
+import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
@@ -60,25 +61,15 @@ public final class OwnedInstance implements ModelInstance {
      *
      * @param plan the instance to be created
      * @param memory the memory of which it may allocate
-     * @return the instance, owned by the caller
-     * @throws BackendException if the model fails; memory that it allocated is freed then
-     */
-    public static ModelInstance create(Model model, InstancePlan plan, TensorMemory memory) {
-        return create(model, plan, memory, InstanceOptions.DEFAULT);
-    }
-
-    /**
-     * Creates an instance of a model. Blocks.
-     *
-     * @param plan the instance to be created
-     * @param memory the memory of which it may allocate
-     * @param options receive what it leaves allocated, and limit the memory of GPUs
+     * @param options limit the memory of GPUs
+     * @param owner the model, which reports memory that the instance forgets
      * @return the instance, owned by the caller
      * @throws BackendException if the model fails, or the memory of the GPU in use is beyond the limit; memory that was
      *     allocated is freed then
      */
-    public static ModelInstance create(Model model, InstancePlan plan, TensorMemory memory, InstanceOptions options) {
-        InstanceMemory scratch = new InstanceMemory(plan.name(), memory, options.leftMemory());
+    public static ModelInstance create(
+            Model model, InstancePlan plan, TensorMemory memory, InstanceOptions options, ResponseHolder owner) {
+        InstanceMemory scratch = new InstanceMemory(plan.name(), memory, owner);
         InstanceAvailability availability = new InstanceAvailability();
         ModelInstance created;
         try {

@@ -43,7 +43,19 @@ final class LeasedModel implements PaddedModel {
     record Resources(BackendLease lease, VersionFiles files, ModelExecutor executor, ResponseHolder responses) {
         /** Releases them after the close of the model, with the last task of the plugin if one goes on. */
         void close() {
+            endListeners();
             executor.close(this::release);
+        }
+
+        private void endListeners() {
+            List<Throwable> ended = executor.logLevels().close();
+            if (!ended.isEmpty()) {
+                responses.report(
+                        ended.size()
+                                + (ended.size() == 1 ? " action of onLogLevel was" : " actions of onLogLevel were"),
+                        "CancelHook.close, at the latest in Model.close",
+                        ended.getFirst());
+            }
         }
 
         /** Releases them after a load that failed. */

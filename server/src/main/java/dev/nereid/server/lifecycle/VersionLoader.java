@@ -190,7 +190,7 @@ public final class VersionLoader {
         Optional<BatchingStrategy> strategy = BatchingStrategyFactory.of(model, config);
         strategy.ifPresent(created -> rollback.add(created::close));
         List<ModelInstance> instances = new InstanceFactory(
-                        watched(model, prepared, version), backend.traits(), options.instances())
+                        watched(model, resources.responses(), prepared, version), backend.traits(), options.instances())
                 .create(plans, rollback);
         starts.await(plans, instances);
         scope.kept().close();
@@ -227,22 +227,22 @@ public final class VersionLoader {
      * Creates instances of a model, and reports those whose creation takes too long. The reported ones are created on a
      * thread of their own.
      */
-    private InstanceFactory.Creation watched(Model model, PreparedModel prepared, long version) {
+    private InstanceFactory.Creation watched(Model model, ResponseHolder owner, PreparedModel prepared, long version) {
         Thread loading = Thread.currentThread(); // which is watched already
         return plan -> {
             if (loading.equals(Thread.currentThread())) {
-                return newInstance(model, plan);
+                return newInstance(model, owner, plan);
             }
             try (ModelLoadWatch.Step _ =
                     watch.begin(prepared.directory().name(), OptionalLong.of(version), "newInstance")) {
-                return newInstance(model, plan);
+                return newInstance(model, owner, plan);
             }
         };
     }
 
     /** Creates one instance of a model, with the memory of the server. */
-    ModelInstance newInstance(Model model, InstancePlan plan) {
-        return OwnedInstance.create(model, plan, environment.memory(), options.instances());
+    ModelInstance newInstance(Model model, ResponseHolder owner, InstancePlan plan) {
+        return OwnedInstance.create(model, plan, environment.memory(), options.instances(), owner);
     }
 
     /** Waits until new instances of a version have started. */

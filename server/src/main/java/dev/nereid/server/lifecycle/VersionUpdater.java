@@ -216,7 +216,10 @@ public final class VersionUpdater {
                 WarmupSamples warmup = loader.warmup(
                         prepared, config, ModelSettingsReader.settings(config, served.version()), served.model())) {
             List<ModelInstance> created = new InstanceFactory(
-                            plan -> loader.newInstance(served.model(), plan), traits, options.instances())
+                            plan -> loader.newInstance(
+                                    served.model(), served.responses().orElseThrow(), plan),
+                            traits,
+                            options.instances())
                     .create(missing, rollback);
             loader.awaitStarted(missing, created);
             for (int i = 0; i < missing.size(); i++) {

@@ -52,7 +52,7 @@ public final class ResponseHolder {
         private static final long serialVersionUID = 1;
 
         Place() {
-            super("the request was sent here");
+            super("a request was sent");
         }
     }
 
@@ -214,10 +214,21 @@ public final class ResponseHolder {
     }
 
     private void log(String what, @Nullable Throwable place) {
+        report(what, "ModelResponse.close, such as by try-with-resources", place);
+    }
+
+    /**
+     * Logs what the plugin or the program has forgotten, and keeps the sentence for tests.
+     *
+     * @param what what it is, with "was" or "were", such as {@code "a response of model 'm' was"}
+     * @param expected what releases it
+     * @param place where it came to be; {@code null} if that was not recorded
+     */
+    public void report(String what, String expected, @Nullable Throwable place) {
         String sentence = describe() + ": " + what
                 + " not closed, and the server released "
                 + (what.endsWith("was") ? "it" : "them")
-                + " (expected: ModelResponse.close, such as by try-with-resources)";
+                + " (expected: " + expected + ")";
         all.forgot(sentence);
         LoggingEventBuilder event = LOG.atWarn().setCause(place);
         if (caller.isPresent()) {
@@ -225,6 +236,6 @@ public final class ResponseHolder {
                     .addKeyValue("version", caller.get().version())
                     .addKeyValue("plugin", plugin);
         }
-        event.log("{}{}", sentence, place == null ? "" : "; a request was sent where the stack shows");
+        event.log("{}{}", sentence, place == null ? "" : "; the stack shows where " + place.getMessage());
     }
 }

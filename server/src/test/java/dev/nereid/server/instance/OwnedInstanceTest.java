@@ -6,7 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
+import dev.nereid.api.ModelRef;
 import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.response.ResponseHolder;
+import dev.nereid.server.response.ResponseHolders;
 import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
@@ -31,7 +34,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -43,6 +45,13 @@ final class OwnedInstanceTest {
     private static final MemoryPlace GPU0 = new MemoryPlace(MemoryPlace.Kind.GPU, 0);
     private static final MemoryPlace GPU1 = new MemoryPlace(MemoryPlace.Kind.GPU, 1);
     private static final MemoryPlace PINNED = new MemoryPlace(MemoryPlace.Kind.PINNED, 0);
+
+    private static final String RELEASED_IT =
+            " not closed, and the server released it (expected: AllocatedMemory.close,"
+                    + " at the latest in ModelInstance.close)";
+
+    private final ResponseHolders holders = new ResponseHolders();
+    private final ResponseHolder owner = holders.add(new ModelRef("m", 2), "m", "p", Runnable::run);
 
     private final InstancePlan plan = new InstancePlan(
             "m_0",
@@ -60,9 +69,17 @@ final class OwnedInstanceTest {
         return new RecordingInstance(events);
     };
 
+    private ModelInstance create(Model creating, InstancePlan as) {
+        return create(creating, as, InstanceOptions.DEFAULT);
+    }
+
+    private ModelInstance create(Model creating, InstancePlan as, InstanceOptions options) {
+        return OwnedInstance.create(creating, as, memory, options, owner);
+    }
+
     @Test
     void allocatesMemoryOfTheHost() {
-        ModelInstance instance = OwnedInstance.create(model, plan, memory);
+        ModelInstance instance = create(model, plan);
         InstanceContext context = contexts.getFirst();
 
         AllocatedMemory allocated = context.allocate(MemoryPlace.HOST, 100);
@@ -95,7 +112,7 @@ final class OwnedInstanceTest {
             }
         };
         CompletableFuture<Long> closed = new CompletableFuture<>();
-        ModelInstance instance = OwnedInstance.create(
+        ModelInstance instance = create(
                 context -> {
                     AllocatedMemory allocated = context.allocate(MemoryPlace.HOST, 8);
                     return new StartingInstance(start, () -> {
@@ -103,8 +120,7 @@ final class OwnedInstanceTest {
                         allocated.close();
                     });
                 },
-                plan,
-                memory);
+                plan);
         assertThat(instance.started().toCompletableFuture()).isNotDone();
 
         instance.close();
@@ -120,13 +136,12 @@ final class OwnedInstanceTest {
         BackendException failure = new BackendException(ErrorCode.UNAVAILABLE, "no program");
 
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> OwnedInstance.create(
+                .isThrownBy(() -> create(
                         context -> {
                             context.allocate(MemoryPlace.HOST, 8);
                             return new FailingInstance(failure, closed);
                         },
-                        plan,
-                        memory))
+                        plan))
                 .isSameAs(failure);
         assertThat(closed).containsExactly("closed");
         memory.close();
@@ -163,7 +178,7 @@ final class OwnedInstanceTest {
 
     @Test
     void refusesSizesThatNoMemoryHas() {
-        ModelInstance instance = OwnedInstance.create(model, plan, memory);
+        ModelInstance instance = create(model, plan);
         for (MemoryPlace place : List.of(MemoryPlace.HOST, PINNED, GPU0, GPU1)) {
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> contexts.getFirst().allocate(place, Long.MIN_VALUE))
@@ -176,7 +191,7 @@ final class OwnedInstanceTest {
     @Test
     void keepsThePlaceWherePinnedMemoryRunsOut() {
         memory.withPinned(100);
-        ModelInstance instance = OwnedInstance.create(model, plan, memory);
+        ModelInstance instance = create(model, plan);
         InstanceContext context = contexts.getFirst();
 
         AllocatedMemory pinned = context.allocate(PINNED, 60);
@@ -193,21 +208,22 @@ final class OwnedInstanceTest {
 
     @Test
     void reportsMemoryThatAnInstanceLeaves() {
-        List<String> left = new ArrayList<>();
-        for (boolean isFreed : new boolean[] {true, false}) {
-            ModelInstance instance = OwnedInstance.create(
-                    model,
-                    plan,
-                    memory,
-                    InstanceOptions.DEFAULT.withLeftMemory((name, bytes) -> left.add(name + ": " + bytes)));
-            AllocatedMemory allocated = contexts.getLast().allocate(MemoryPlace.HOST, 8);
-            if (isFreed) {
-                allocated.close();
+        for (int left = 0; left <= 2; left++) {
+            ModelInstance instance = create(model, plan);
+            for (int i = 0; i < 2; i++) {
+                AllocatedMemory allocated = contexts.getLast().allocate(MemoryPlace.HOST, 8);
+                if (i >= left) {
+                    allocated.close();
+                }
             }
             instance.close();
         }
 
-        assertThat(left).containsExactly(plan.name() + ": 8");
+        assertThat(holders.forgotten())
+                .containsExactly(
+                        "model 'm', version 2, plugin 'p': 1 allocation of 8 bytes of instance 'm_0' was" + RELEASED_IT,
+                        "model 'm', version 2, plugin 'p': 2 allocations of 16 bytes of instance 'm_0' were"
+                                + RELEASED_IT.replace("released it", "released them"));
         assertThat(memory.bytesInUse()).isZero();
         memory.close();
     }
@@ -215,12 +231,7 @@ final class OwnedInstanceTest {
     @Test
     @Timeout(60)
     void freesMemoryThatAnInstanceHasForgotten() {
-        List<String> left = new CopyOnWriteArrayList<>();
-        ModelInstance instance = OwnedInstance.create(
-                model,
-                plan,
-                memory,
-                InstanceOptions.DEFAULT.withLeftMemory((name, bytes) -> left.add(name + ": " + bytes)));
+        ModelInstance instance = create(model, plan);
         InstanceContext context = contexts.getFirst();
         AllocatedMemory kept = context.allocate(MemoryPlace.HOST, 8);
         List<MemorySegment> parts = new ArrayList<>(
@@ -233,7 +244,9 @@ final class OwnedInstanceTest {
         parts.getFirst().set(ValueLayout.JAVA_BYTE, 7, (byte) 1);
         parts.clear();
         awaitBytesInUse(8);
-        assertThat(left).singleElement().asString().startsWith(plan.name() + ": ");
+        assertThat(holders.forgotten())
+                .containsExactly("model 'm', version 2, plugin 'p': an allocation of 100 bytes of instance 'm_0' was"
+                        + RELEASED_IT);
         kept.close();
         instance.close();
         memory.close();
@@ -253,7 +266,7 @@ final class OwnedInstanceTest {
 
     @Test
     void allocatesMemoryOfDevices() {
-        ModelInstance instance = OwnedInstance.create(model, plan, memory);
+        ModelInstance instance = create(model, plan);
         InstanceContext context = contexts.getFirst();
 
         AllocatedMemory allocated = context.allocate(GPU0, 8);
@@ -277,7 +290,7 @@ final class OwnedInstanceTest {
 
         if (refused) {
             assertThatExceptionOfType(BackendException.class)
-                    .isThrownBy(() -> OwnedInstance.create(model, onGpu, memory, options))
+                    .isThrownBy(() -> create(model, onGpu, options))
                     .withMessage(
                             "can not create model 'm_0': memory limit set for KIND_GPU 0 has exceeded, model loading"
                                     + " is rejected. 81 of 100 bytes are in use (expected: at most 0.8 of them; see"
@@ -285,9 +298,9 @@ final class OwnedInstanceTest {
                     .matches(e -> e.code() == ErrorCode.UNAVAILABLE);
             assertThat(events).containsExactly("close");
         } else {
-            OwnedInstance.create(model, onGpu, memory, options).close();
+            create(model, onGpu, options).close();
         }
-        OwnedInstance.create(model, plan, memory, options).close(); // on the CPU
+        create(model, plan, options).close(); // on the CPU
         memory.close();
     }
 
@@ -296,8 +309,8 @@ final class OwnedInstanceTest {
         InstancePlan onGpu = new InstancePlan(
                 "m_0", new Device(Device.Kind.GPU, 0), List.of(), false, ModelInstanceGroup.getDefaultInstance());
         Model working = _ -> _ -> {};
-        ModelInstance instance = OwnedInstance.create(working, onGpu, memory);
-        ModelInstance onCpu = OwnedInstance.create(working, plan, memory);
+        ModelInstance instance = create(working, onGpu);
+        ModelInstance onCpu = create(working, plan);
         assertThat(instance.checkReady()).isCompleted();
 
         gpu.fail("GPU 0 has failed: of a test");
@@ -323,7 +336,7 @@ final class OwnedInstanceTest {
     @Test
     void countsAsTensorMemory() {
         try (TensorPool pool = new TensorPool(1 << 20, 0)) {
-            ModelInstance instance = OwnedInstance.create(model, plan, pool);
+            ModelInstance instance = OwnedInstance.create(model, plan, pool, InstanceOptions.DEFAULT, owner);
             InstanceContext context = contexts.getFirst();
 
             AllocatedMemory allocated = context.allocate(MemoryPlace.HOST, 500_000);
@@ -340,7 +353,7 @@ final class OwnedInstanceTest {
 
     @Test
     void freesWhatTheInstanceLeaves() {
-        ModelInstance instance = OwnedInstance.create(model, plan, memory);
+        ModelInstance instance = create(model, plan);
         InstanceContext context = contexts.getFirst();
         AllocatedMemory left = context.allocate(MemoryPlace.HOST, 8);
         context.allocate(MemoryPlace.HOST, 16);
@@ -365,14 +378,14 @@ final class OwnedInstanceTest {
         };
 
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> OwnedInstance.create(failing, plan, memory))
+                .isThrownBy(() -> create(failing, plan))
                 .withMessage("broken");
         memory.close();
     }
 
     @Test
     void forwardsEverything() {
-        ModelInstance instance = OwnedInstance.create(model, plan, memory);
+        ModelInstance instance = create(model, plan);
         InstanceContext context = contexts.getFirst();
 
         instance.execute(null);
