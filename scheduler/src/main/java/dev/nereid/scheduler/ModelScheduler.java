@@ -130,7 +130,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 environment.refusals());
         this.integrity = new OutputIntegrity(
                 settings,
-                plan.backend().callbacks()::stacks,
+                () -> plan.backend().callbacks().stacks(settings),
                 environment.supervision().outputCheckInterval());
         ExecutionScope lenient = ExecutionScope.of(
                         model, plan.backend().accepted(), plan.backend().callbacks())

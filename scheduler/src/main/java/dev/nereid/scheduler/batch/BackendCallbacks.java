@@ -3,6 +3,8 @@ package dev.nereid.scheduler.batch;
 import dev.nereid.api.ThreadStack;
 import dev.nereid.spi.Fence;
 import dev.nereid.spi.ModelClient;
+import dev.nereid.spi.ModelSettings;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
@@ -12,6 +14,9 @@ import org.jspecify.annotations.Nullable;
 public interface BackendCallbacks extends Executor {
     /** The number of stacks in a report beside the first. */
     int MAX_OTHERS = 4;
+
+    /** The names of threads that work for one model version, which follows. */
+    List<String> OF_MODELS = List.of("instance/", "executor/");
 
     /** Runs actions on virtual threads, and calls fences as they are. */
     BackendCallbacks DIRECT = Thread::startVirtualThread;
@@ -64,14 +69,19 @@ public interface BackendCallbacks extends Executor {
     }
 
     /**
-     * Reads the stacks of some of its {@linkplain #threads threads}, for the log.
+     * Reads the stacks of some of its {@linkplain #threads threads}, for a report on a model. Threads that execute other models
+     * of the plugin, or run their tasks, are left out.
      *
+     * @param model the model
      * @return the first stack with the others; {@code null} if no thread is in code of the backend
      */
-    default @Nullable Throwable stacks() {
+    default @Nullable Throwable stacks(ModelSettings model) {
         ThreadStack first = null;
         int others = 0;
         for (Map.Entry<Thread, StackTraceElement[]> one : threads().entrySet()) {
+            if (isOfAnother(one.getKey().getName(), model)) {
+                continue;
+            }
             ThreadStack stack = ThreadStack.of(one.getKey(), one.getValue());
             if (first == null) {
                 first = stack;
@@ -81,5 +91,10 @@ public interface BackendCallbacks extends Executor {
             }
         }
         return first;
+    }
+
+    private static boolean isOfAnother(String thread, ModelSettings model) {
+        String own = model.name() + "/" + model.version() + "/";
+        return OF_MODELS.stream().anyMatch(of -> thread.startsWith(of) && !thread.startsWith(own, of.length()));
     }
 }

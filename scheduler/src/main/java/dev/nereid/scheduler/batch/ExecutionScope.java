@@ -74,7 +74,7 @@ public record ExecutionScope(
                 Collections.unmodifiableMap(outputs),
                 new OutputTracker(settings, outputs.values()),
                 callbacks,
-                new OutputIntegrity(settings, callbacks::stacks, 0),
+                new OutputIntegrity(settings, () -> callbacks.stacks(settings), 0),
                 false);
     }
 

@@ -160,7 +160,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
                         ids(requests.stream().map(DetachedRequests.Detached::id).toList()))
                 .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
                 .addKeyValue("limitMillis", executionLimit.toMillis())
-                .setCause(backend.stacks())
+                .setCause(backend.stacks(model.settings()))
                 .log(
                         "deferred execution takes longer than its limit (model '{}', version {}, instance '{}', after {} ms, limit {} ms)",
                         model.settings().name(),
