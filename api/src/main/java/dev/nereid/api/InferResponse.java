@@ -31,6 +31,15 @@ public interface InferResponse extends AutoCloseable {
     long version();
 
     /**
+     * Identifies the load of the model version that responded.
+     *
+     * @return equal for the responses of one load, and for no others
+     */
+    default Object source() {
+        return new ModelRef(model(), version());
+    }
+
+    /**
      * Returns the id of the request.
      *
      * @return the id; empty if the caller gave none

@@ -113,6 +113,16 @@ public final class EnsembleScheduler implements Scheduler {
     }
 
     @Override
+    public Object source() {
+        return model.source();
+    }
+
+    @Override
+    public long openResponses() {
+        return model.drain().openResponses();
+    }
+
+    @Override
     public boolean isCached() {
         return submitter.isCached();
     }

@@ -373,6 +373,16 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     }
 
     @Override
+    public Object source() {
+        return model.source();
+    }
+
+    @Override
+    public long openResponses() {
+        return model.drain().openResponses();
+    }
+
+    @Override
     public boolean isCached() {
         return submitter.isCached();
     }

@@ -38,6 +38,20 @@ public interface Scheduler extends AutoCloseable {
     Optional<InstanceControl> instances();
 
     /**
+     * Returns the source of the responses.
+     *
+     * @return what {@link dev.nereid.api.InferResponse#source} returns for them, and for those of no other scheduler
+     */
+    Object source();
+
+    /**
+     * Returns how many responses, and leases on their outputs, are open. Those that change at this moment may be missed.
+     *
+     * @return the number
+     */
+    long openResponses();
+
+    /**
      * Returns whether requests may be completed from the response cache.
      *
      * @return {@code true} if the model uses one

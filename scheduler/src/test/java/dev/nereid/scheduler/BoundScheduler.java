@@ -104,6 +104,16 @@ final class BoundScheduler implements Scheduler, Continuations.Target {
     }
 
     @Override
+    public Object source() {
+        return model.source();
+    }
+
+    @Override
+    public long openResponses() {
+        return model.drain().openResponses();
+    }
+
+    @Override
     public boolean isCached() {
         return false;
     }

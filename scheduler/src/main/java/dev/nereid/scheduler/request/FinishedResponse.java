@@ -74,6 +74,7 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
         this.parameters = parameters;
         this.last = last;
         request.retain();
+        request.model().drain().opened();
     }
 
     @Override
@@ -84,6 +85,11 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
     @Override
     public long version() {
         return request.checked().version();
+    }
+
+    @Override
+    public Object source() {
+        return request.model().source();
     }
 
     @Override
@@ -127,6 +133,7 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
             request.release();
             throw closedError();
         }
+        request.model().drain().opened();
         return new OutputLease(request, leased.tensor(), held, new AtomicBoolean());
     }
 
@@ -145,9 +152,15 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
         public void close() {
             if (closed.compareAndSet(false, true)) {
                 memory.release();
-                request.release();
+                end(request);
             }
         }
+    }
+
+    /** Ends the use of the request by a response or a lease. */
+    private static void end(ScheduledRequest request) {
+        request.model().drain().closed();
+        request.release();
     }
 
     private static IllegalStateException closedError() {
@@ -163,7 +176,7 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
             for (int i = 0; i < memory.size(); i++) {
                 memory.get(i).release();
             }
-            request.release();
+            end(request);
         }
     }
 

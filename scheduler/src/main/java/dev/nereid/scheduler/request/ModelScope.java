@@ -67,6 +67,11 @@ public record ModelScope(
         return new RequestDrain(instance, device);
     }
 
+    /** Returns what identifies it as the source of responses, and no other one. */
+    public Object source() {
+        return drain;
+    }
+
     /**
      * Returns the same scope for requests that the statistics do not count. The statistics are those of the model.
      *

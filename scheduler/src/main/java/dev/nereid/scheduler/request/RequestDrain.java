@@ -3,6 +3,7 @@ package dev.nereid.scheduler.request;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.spi.Device;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -19,6 +20,7 @@ public final class RequestDrain {
     private final String name;
     private final Device device;
     private final AtomicInteger count = new AtomicInteger();
+    private final LongAdder responses = new LongAdder();
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
@@ -77,6 +79,21 @@ public final class RequestDrain {
     /** Returns the number of requests in flight. */
     public int count() {
         return count.get();
+    }
+
+    /** Counts a response, or a lease on one of its outputs, that was made. */
+    void opened() {
+        responses.increment();
+    }
+
+    /** Counts a response, or a lease on one of its outputs, that is closed. */
+    void closed() {
+        responses.decrement();
+    }
+
+    /** Returns how many responses, and leases on their outputs, are open. Those that change at this moment may be missed. */
+    public long openResponses() {
+        return responses.sum();
     }
 
     /** Waits until no request is in flight. */

@@ -74,6 +74,11 @@ final class ClassifiedResponse implements InferResponse {
     }
 
     @Override
+    public Object source() {
+        return response.source();
+    }
+
+    @Override
     public String id() {
         return response.id();
     }

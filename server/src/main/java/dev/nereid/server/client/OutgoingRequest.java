@@ -216,8 +216,9 @@ final class OutgoingRequest implements ModelRequest {
             throw new IllegalStateException("request to model '" + model + "': sent before (expected: sent once)");
         }
         sent = true;
-        Throwable place = holder.sends();
-        SentModelRequest request = new SentModelRequest(this, model, observer, response -> holder.add(response, place));
+        ResponseHolder.Sent counted = holder.sends();
+        SentModelRequest request =
+                new SentModelRequest(this, model, observer, response -> holder.add(response, counted));
         KeptInputs kept = new KeptInputs();
         InferenceServer server;
         InferRequest outgoing;

@@ -172,7 +172,7 @@ final class ModelShutdown {
             model.executing().forEach((instance, thread) -> reportExecution(model, instance, thread));
             if (model.executing().isEmpty() && model.hasRequests()) {
                 String name = model.settings().name();
-                String held = live.holders().reason(name, model.version());
+                String held = live.holders().reason(List.of(model.scheduler().source()));
                 LOG.atWarn()
                         .addKeyValue("model", name)
                         .addKeyValue("version", model.version())

@@ -213,8 +213,8 @@ public final class Generation implements Resolution {
 
     /**
      * Waits for the requests that the version has. When all of them are completed, it looks for responses that plugins have
-     * forgotten, and then releases the ones that this version holds itself: the holder may be this version, or wait for it in
-     * turn.
+     * forgotten. When no client has a response, it releases the ones that this version holds itself: the holder of its own
+     * responses may be this version, or wait for it in turn. Until then the plugin may need what it holds.
      */
     private void awaitRequests() {
         model.drain();
@@ -223,7 +223,7 @@ public final class Generation implements Resolution {
         try {
             while (!model.awaitIdle(nanos)) {
                 boolean isHeld = isHeld();
-                if (isHeld) {
+                if (mayHaveForgotten()) {
                     holders.findForgotten();
                     nanos = Math.min(2 * nanos, LAST_LOOK_NANOS);
                 }
@@ -240,12 +240,24 @@ public final class Generation implements Resolution {
     /**
      * Returns whether nothing is left of the requests but responses that models hold, of this version or received by it.
      *
-     * @return {@code false} while a request waits or is executed
+     * @return {@code false} while a request waits or is executed, or a client has a response
      */
     public boolean isHeld() {
-        long held = holders.sizeOf(model.settings().name(), model.version());
+        Object source = model.scheduler().source();
+        if (model.isEnsemble()) {
+            long held = holders.requestsOf(source);
+            return held > 0 && held >= model.requests();
+        }
+        return mayHaveForgotten() && model.scheduler().openResponses() <= holders.sizeOf(source);
+    }
+
+    /** Returns whether the requests, all of them completed, may wait for responses that a plugin has forgotten. */
+    private boolean mayHaveForgotten() {
+        if (model.isEnsemble()) {
+            return isHeld();
+        }
         long holds = model.responses().map(ResponseHolder::size).orElse(0);
-        return held + holds > 0 && (model.isEnsemble() ? held >= model.requests() : !model.isWorking());
+        return holds + holders.sizeOf(model.scheduler().source()) > 0 && !model.isWorking();
     }
 
     /**

@@ -428,6 +428,14 @@ public final class LiveGenerations {
                 .toList();
     }
 
+    /** Returns the sources of the responses of each generation of a version that is not closed. */
+    List<Object> sources(String model, long version) {
+        return live.stream()
+                .filter(one -> one.key().equals(model) && one.model().version() == version)
+                .map(one -> one.model().scheduler().source())
+                .toList();
+    }
+
     /**
      * Returns all generations that are not closed.
      *

@@ -293,7 +293,11 @@ public final class ServedModels implements ModelCatalog {
         for (String key : entries.keySet()) {
             List<ModelStatus> statuses = readCurrent(key, List.of(), ModelEntry::statuses);
             if (!statuses.isEmpty()) {
-                index.put(key, statuses.stream().map(this::withOverdueReason).toList());
+                index.put(
+                        key,
+                        statuses.stream()
+                                .map(status -> withOverdueReason(key, status))
+                                .toList());
             }
         }
         return index;
@@ -319,18 +323,18 @@ public final class ServedModels implements ModelCatalog {
     }
 
     /** Adds to the status of a version that is loaded or unloaded whether that takes too long. */
-    private ModelStatus withOverdueReason(ModelStatus status) {
+    private ModelStatus withOverdueReason(String key, ModelStatus status) {
         return switch (status.state()) {
             case LOADING -> withReason(status, loads.overdueReason(status.name(), status.version(), false));
-            case UNLOADING -> withReason(status, unloadReason(status));
+            case UNLOADING -> withReason(status, unloadReason(key, status));
             case READY, UNAVAILABLE, UNKNOWN -> status;
         };
     }
 
     /** Returns why a version is not unloaded yet; empty if nothing is known. */
-    private String unloadReason(ModelStatus status) {
+    private String unloadReason(String key, ModelStatus status) {
         String held = status.version().isPresent()
-                ? live.holders().reason(status.name(), status.version().getAsLong())
+                ? live.holders().reason(live.sources(key, status.version().getAsLong()))
                 : "";
         return held.isEmpty() ? loads.overdueReason(status.name(), status.version(), true) : held;
     }

@@ -20,8 +20,8 @@ public final class HeldResponse {
     private final ResponseHolder holder;
     private final OpenResponses open;
     private final String model;
-    private final long version;
-    private final @Nullable Throwable place;
+    private final Object source;
+    private final ResponseHolder.Sent request;
     private final ReentrantLock lock = new ReentrantLock();
 
     /** The response; {@code null} once it is closed. */
@@ -29,13 +29,13 @@ public final class HeldResponse {
     private @Nullable InferResponse response;
 
     /** Creates a holder's response, which it owns. */
-    HeldResponse(ResponseHolder holder, InferResponse response, OpenResponses open, @Nullable Throwable place) {
+    HeldResponse(ResponseHolder holder, InferResponse response, OpenResponses open, ResponseHolder.Sent request) {
         this.holder = holder;
         this.open = open;
         this.response = response;
-        this.place = place;
+        this.request = request;
         model = response.model();
-        version = response.version();
+        source = response.source();
         List<NamedTensor> outputs = response.outputs();
         for (int i = 0; i < outputs.size(); i++) {
             if (isKnown(outputs.get(i).tensor())) {
@@ -53,15 +53,20 @@ public final class HeldResponse {
         return model;
     }
 
-    /** Returns the version that responded. */
-    long version() {
-        return version;
+    /** Returns the load of a model version that responded, as of {@link InferResponse#source}. */
+    Object source() {
+        return source;
+    }
+
+    /** Returns its request, which may have several responses. */
+    ResponseHolder.Sent request() {
+        return request;
     }
 
     /** Returns where its request was sent; {@code null} if that was not recorded. */
     @Nullable
     Throwable place() {
-        return place;
+        return request.place();
     }
 
     /**

@@ -6,6 +6,7 @@ import static java.util.stream.Collectors.joining;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.ModelRef;
 import dev.nereid.spi.Tensor;
+import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -46,6 +47,21 @@ public final class ResponseHolder {
     private final AtomicBoolean placeReported = new AtomicBoolean();
 
     private volatile boolean closed;
+
+    /** A request that was sent. Equal to itself alone. */
+    public static final class Sent {
+        private final @Nullable Throwable place;
+
+        private Sent(@Nullable Throwable place) {
+            this.place = place;
+        }
+
+        /** Returns where it was sent; {@code null} if that was not recorded. */
+        @Nullable
+        Throwable place() {
+            return place;
+        }
+    }
 
     /** Where a model sent a request. Its stack begins in the plugin. */
     private static final class Place extends Throwable {
@@ -94,11 +110,11 @@ public final class ResponseHolder {
     /**
      * Counts a request that the calling thread sends.
      *
-     * @return where that is, for the log; {@code null} for most requests
+     * @return the request, for {@link #add}
      */
-    public @Nullable Throwable sends() {
+    public Sent sends() {
         boolean isSample = requests.getAndIncrement() % PLACE_INTERVAL == 0;
-        return isSample || (forgotten.get() > 0 && !placeReported.get()) ? new Place() : null;
+        return new Sent(isSample || (forgotten.get() > 0 && !placeReported.get()) ? new Place() : null);
     }
 
     /**
@@ -114,11 +130,11 @@ public final class ResponseHolder {
      * Adds a response.
      *
      * @param response the response, owned by the result
-     * @param place where its request was sent, as of {@link #sends}
+     * @param request its request, as of {@link #sends}
      * @return the response, held until it is closed; {@code null} if the model is closed, so that nothing may read it
      */
-    public @Nullable HeldResponse add(InferResponse response, @Nullable Throwable place) {
-        HeldResponse added = new HeldResponse(this, response, all.open(), place);
+    public @Nullable HeldResponse add(InferResponse response, Sent request) {
+        HeldResponse added = new HeldResponse(this, response, all.open(), request);
         held.add(added);
         if (closed) {
             added.release();
@@ -156,10 +172,17 @@ public final class ResponseHolder {
         return held.size();
     }
 
-    /** Returns how many responses of another model it holds. */
-    long sizeOf(String name, long version) {
+    /** Returns how many responses of some loads it holds. */
+    long sizeOf(Collection<?> sources) {
+        return held.stream().filter(one -> sources.contains(one.source())).count();
+    }
+
+    /** Returns how many requests have responses of a load that it holds. */
+    long requestsOf(Object source) {
         return held.stream()
-                .filter(one -> one.version() == version && one.model().equals(name))
+                .filter(one -> one.source().equals(source))
+                .map(HeldResponse::request)
+                .distinct()
                 .count();
     }
 

@@ -1,6 +1,7 @@
 package dev.nereid.server.response;
 
 import dev.nereid.api.ModelRef;
+import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -71,27 +72,35 @@ public final class ResponseHolders {
     }
 
     /**
-     * Returns how many responses of a model version are held.
+     * Returns how many requests to one load of a model version have responses that are held.
      *
-     * @param model the name of the model
-     * @param version its version
+     * @param source the load, as of {@link dev.nereid.api.InferResponse#source}
+     * @return the number of requests, each of which may have several responses
+     */
+    public long requestsOf(Object source) {
+        return holders.stream().mapToLong(one -> one.requestsOf(source)).sum();
+    }
+
+    /**
+     * Returns how many responses of one load of a model version are held.
+     *
+     * @param source the load, as of {@link dev.nereid.api.InferResponse#source}
      * @return the number
      */
-    public long sizeOf(String model, long version) {
-        return holders.stream().mapToLong(one -> one.sizeOf(model, version)).sum();
+    public long sizeOf(Object source) {
+        return holders.stream().mapToLong(one -> one.sizeOf(List.of(source))).sum();
     }
 
     /**
      * Says who holds responses of a model version, which is not unloaded before they are closed.
      *
-     * @param model the name of the model
-     * @param version its version
+     * @param sources the loads of the version that are not closed
      * @return the reason; empty if none does
      */
-    public String reason(String model, long version) {
+    public String reason(Collection<?> sources) {
         TreeMap<String, Long> counts = new TreeMap<>();
         for (ResponseHolder holder : holders) {
-            long count = holder.sizeOf(model, version);
+            long count = holder.sizeOf(sources);
             if (count > 0) {
                 counts.merge(holder.describe(), count, Long::sum);
             }

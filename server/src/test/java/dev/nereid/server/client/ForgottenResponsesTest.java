@@ -29,6 +29,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
@@ -150,14 +151,14 @@ final class ForgottenResponsesTest {
     @Test
     void theCloseOfTheModelReleasesWhatIsStillHeld() throws InterruptedException {
         List<ModelResponse> held = List.of(send(), send());
-        assertThat(live.holders().reason("echo", 1))
+        assertThat(live.holders().reason(Set.of(new ModelRef("echo", 1))))
                 .isEqualTo(
                         "waits for responses that are not closed: 2 held by model 'caller', version 3, plugin 'tokens'");
 
         holder.close();
 
         assertThat(open()).isZero();
-        assertThat(live.holders().reason("echo", 1)).isEmpty();
+        assertThat(live.holders().reason(Set.of(new ModelRef("echo", 1)))).isEmpty();
         assertThat(live.holders().forgotten())
                 .containsExactly(
                         "model 'caller', version 3, plugin 'tokens': 2 responses of model 'echo' were not closed,"

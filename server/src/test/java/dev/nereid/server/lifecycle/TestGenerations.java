@@ -24,7 +24,7 @@ import java.util.function.LongSupplier;
 
 /**
  * Loads generations without a server. Their backend reports the number in the model's file {@code memory}, waits while
- * there is a file {@code gate} beside it, and fails if there is no such number. Closed after the generations.
+ * there is a file {@code gate} beside it, and fails if there is no such number. It responds with the input. Closed after the generations.
  */
 public final class TestGenerations implements AutoCloseable {
     private static final String BACKEND = """
@@ -43,7 +43,10 @@ public final class TestGenerations implements AutoCloseable {
                         public Model load(ModelContext model) {
                             Path directory = model.modelDirectory();
                             return new Model() {
-                                public ModelInstance newInstance(InstanceContext place) { return batch -> { }; }
+                                public ModelInstance newInstance(InstanceContext place) {
+                                    return batch -> batch.requests().forEach(request ->
+                                            request.response().put("OUTPUT0", request.requireInput("INPUT0"), () -> { }));
+                                }
 
                                 public List<MemoryUsage> memoryUsage() {
                                     return report(directory);
@@ -120,12 +123,17 @@ public final class TestGenerations implements AutoCloseable {
 
     /** Loads a version, which reports 1000 bytes at first, and begins its generation. */
     public Generation begin(LiveGenerations live, String model, long version) throws IOException {
+        return live.begin(model, load(model, version), 0, GenerationHooks.NONE);
+    }
+
+    /** Loads a version, which reports 1000 bytes at first. */
+    ServedModel load(String model, long version) throws IOException {
         Files.createDirectories(directory(model).resolve(Long.toString(version)));
         Files.writeString(directory(model).resolve("config.pbtxt"), CONFIG);
         Files.writeString(directory(model).resolve("memory"), "1000");
         PreparedModel prepared = new ModelPreparation(backends, ModelLoadOptions.DEFAULT, false, watch)
                 .prepare(new ModelDirectory(models, model));
-        return live.begin(model, loader.load(prepared, version), 0, GenerationHooks.NONE);
+        return loader.load(prepared, version);
     }
 
     @Override
