@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
  * One block of zeros in the tensor memory, which all zero tensors of a model share. It grows, and is {@linkplain #free
  * freed} as a whole. Safe for use by any thread.
  *
- * <p>A block that is freed, or replaced by a larger one, ends with the last tensor in it. Nothing writes to a block.
+ * <p>A block that is freed, or replaced by a larger one, ends with the last tensor in it. Nothing writes to a block. Threads that need
+ * no larger one do not wait while one is cleared.
  */
 public final class ZeroMemory {
     /** The divisor of the part by which a new block is larger than needed, so that slow growth copies little. */
@@ -32,6 +33,9 @@ public final class ZeroMemory {
 
     private final TensorMemory memory;
     private final ReentrantLock lock = new ReentrantLock();
+
+    /** Held while a block is allocated and cleared, which takes long, by threads that need a larger one. */
+    private final ReentrantLock growing = new ReentrantLock();
 
     @GuardedBy("lock")
     private @Nullable Block block;
@@ -64,27 +68,50 @@ public final class ZeroMemory {
         if (byteSize <= capacity) {
             return;
         }
+        growing.lock();
+        try {
+            if (byteSize > capacity && !isClosed()) {
+                Block grown = block(allocate(byteSize));
+                if (!install(grown)) {
+                    grown.memory.release();
+                }
+            }
+        } finally {
+            growing.unlock();
+        }
+    }
+
+    private boolean isClosed() {
         lock.lock();
         try {
-            if (byteSize > capacity && !closed) {
-                grow(byteSize);
-            }
+            return closed;
         } finally {
             lock.unlock();
         }
     }
 
-    @GuardedBy("lock")
-    private Block grow(long byteSize) {
-        TensorBuffer buffer = allocate(byteSize);
-        Block grown = new Block(buffer.segment().asReadOnly(), ReferenceCountedMemory.of(buffer));
-        Block before = block;
-        block = grown;
-        capacity = grown.data.byteSize();
+    private static Block block(TensorBuffer buffer) {
+        return new Block(buffer.segment().asReadOnly(), ReferenceCountedMemory.of(buffer));
+    }
+
+    /** Takes over a new block; returns whether it did, which is until the close. */
+    private boolean install(Block grown) {
+        Block before;
+        lock.lock();
+        try {
+            if (closed) {
+                return false;
+            }
+            before = block;
+            block = grown;
+            capacity = grown.data.byteSize();
+        } finally {
+            lock.unlock();
+        }
         if (before != null) {
             before.memory.release();
         }
-        return grown;
+        return true;
     }
 
     /** Allocates more than needed, or just as much if there is no memory for that. */
@@ -123,30 +150,50 @@ public final class ZeroMemory {
      * @param byteSize the size of the largest tensor of zeros that is needed
      */
     public Use use(long byteSize) {
+        Use present = find(byteSize);
+        if (present != null) {
+            return present;
+        }
+        growing.lock();
+        try {
+            Use grown = find(byteSize); // by another thread
+            return grown == null ? growOrAllocateElsewhere(byteSize) : grown;
+        } finally {
+            growing.unlock();
+        }
+    }
+
+    /** Retains the block if it is large enough; {@code null} otherwise. */
+    private @Nullable Use find(long byteSize) {
         lock.lock();
         try {
             Block current = block;
-            if (current == null || byteSize > current.data.byteSize()) {
-                if (closed) {
-                    throw new IllegalStateException("zeros: closed (expected: not yet)");
-                }
-                current = growOrAllocateElsewhere(byteSize);
+            if (current != null && byteSize <= current.data.byteSize()) {
+                current.memory.retain();
+                return new Use(current);
             }
-            current.memory.retain();
-            return new Use(current);
+            if (closed) {
+                throw new IllegalStateException("zeros: closed (expected: not yet)");
+            }
+            return null;
         } finally {
             lock.unlock();
         }
     }
 
-    @GuardedBy("lock")
-    private Block growOrAllocateElsewhere(long byteSize) {
+    private Use growOrAllocateElsewhere(long byteSize) {
+        Block grown;
         try {
-            return grow(byteSize);
+            grown = block(allocate(byteSize));
         } catch (InferenceException e) {
             MemorySegment zeros = Arena.ofAuto().allocate(byteSize, Long.BYTES);
-            return new Block(zeros.asReadOnly(), ReferenceCountedMemory.of(() -> {}, null));
+            return new Use(new Block(zeros.asReadOnly(), ReferenceCountedMemory.of(() -> {}, null)));
         }
+        grown.memory.retain(); // for the user, before another thread may free it
+        if (!install(grown)) { // closed meanwhile: the user is the only one
+            grown.memory.release();
+        }
+        return new Use(grown);
     }
 
     /** Releases the block until zeros are needed again. */

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SteppedSequences;
@@ -23,6 +25,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** The inputs of null requests show nothing of the requests of clients. */
@@ -164,6 +168,37 @@ final class NullRequestTest {
             zeros.reserve(100);
             assertThat(memory.buffersInUse()).isOne();
             zeros.close();
+        }
+    }
+
+    @Test
+    void aLargerBlockIsClearedWhileOthersAreUsed() {
+        try (LeakCheckingMemory memory = new LeakCheckingMemory()) {
+            List<Runnable> clearing = new ArrayList<>();
+            ZeroMemory zeros = new ZeroMemory(new TensorMemory() {
+                @Override
+                public TensorBuffer allocate(long byteSize) {
+                    clearing.forEach(Runnable::run);
+                    return memory.allocate(byteSize);
+                }
+
+                @Override
+                public long bytesInUse() {
+                    return memory.bytesInUse();
+                }
+            });
+            zeros.reserve(80);
+            clearing.add(() -> CompletableFuture.runAsync(() -> zeros.use(50).release())
+                    .orTimeout(20, TimeUnit.SECONDS)
+                    .join());
+
+            zeros.reserve(200);
+            zeros.use(400).release();
+            clearing.add(() -> zeros.close());
+            ZeroMemory.Use last = zeros.use(1000);
+
+            assertThat(memory.buffersInUse()).isOne();
+            last.release();
         }
     }
 
