@@ -169,7 +169,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 model.fatalErrors(),
                 start -> environment.clocks().timer().newTimeout(start).scheduleAtLatest(nanoTime.getAsLong()));
         this.readiness =
-                new ModelReadiness(threads, nanoTime, environment.clocks().timer());
+                new ModelReadiness(threads, nanoTime, environment.clocks().timer(), model.fatalErrors());
         Supervision supervision = environment.supervision();
         this.watch = new ExecutionWatch(
                 model, threads, plan.backend().callbacks(), supervision.executionLimit(), supervision.loadLimit());

@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.instance;
 
+import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.ModelCatalog.Readiness;
 import dev.nereid.scheduler.time.Timer;
 import dev.nereid.spi.ErrorCode;
@@ -17,6 +18,7 @@ public final class ModelReadiness {
     private final InstanceThreads threads;
     private final LongSupplier nanoTime;
     private final Timer timer;
+    private final FatalErrorHandler fatalErrors;
 
     /**
      * Creates the check of a model.
@@ -24,8 +26,10 @@ public final class ModelReadiness {
      * @param threads has the instances
      * @param nanoTime the clock
      * @param timer limits the checks of instances
+     * @param fatalErrors handles errors of checks after which the process may not be able to serve
      */
-    public ModelReadiness(InstanceThreads threads, LongSupplier nanoTime, Timer timer) {
+    public ModelReadiness(InstanceThreads threads, LongSupplier nanoTime, Timer timer, FatalErrorHandler fatalErrors) {
+        this.fatalErrors = fatalErrors;
         this.threads = threads;
         this.nanoTime = nanoTime;
         this.timer = timer;
@@ -39,7 +43,9 @@ public final class ModelReadiness {
         for (ManagedInstance instance : threads.alive()) {
             ReadinessCheck check = instance.readiness();
             if (!instance.availability().isAvailable()
-                    || check.begin(nanoTime, timer).getNow(check.last()).isReady()) {
+                    || check.begin(nanoTime, timer, fatalErrors)
+                            .getNow(check.last())
+                            .isReady()) {
                 return true;
             }
         }
@@ -69,7 +75,7 @@ public final class ModelReadiness {
         return instance.availability()
                 .reason()
                 .map(reason -> CompletableFuture.completedFuture(Readiness.notReady(ErrorCode.UNAVAILABLE, reason)))
-                .orElseGet(() -> instance.readiness().begin(nanoTime, timer));
+                .orElseGet(() -> instance.readiness().begin(nanoTime, timer, fatalErrors));
     }
 
     /**

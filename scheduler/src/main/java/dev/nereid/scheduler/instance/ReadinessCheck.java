@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.instance;
 
+import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.ModelCatalog.Readiness;
 import dev.nereid.scheduler.time.Timeout;
 import dev.nereid.scheduler.time.Timer;
@@ -62,9 +63,10 @@ final class ReadinessCheck {
      *
      * @param nanoTime the clock
      * @param timer one of its timeouts is held during the check, if that takes any time
+     * @param fatalErrors handles errors of the backend after which the process may not be able to serve
      * @return the result of the check; only this class completes it
      */
-    CompletableFuture<Readiness> begin(LongSupplier nanoTime, Timer timer) {
+    CompletableFuture<Readiness> begin(LongSupplier nanoTime, Timer timer, FatalErrorHandler fatalErrors) {
         CompletableFuture<Readiness> begun = new CompletableFuture<>();
         CompletableFuture<Readiness> present = state.updateAndGet(
                         now -> now.running() == null ? new State(begun, now.last()) : now)
@@ -73,12 +75,12 @@ final class ReadinessCheck {
             return present;
         }
         try {
-            CompletionStage<Void> _ = check.get().whenComplete((_, failure) -> end(begun, failure));
+            CompletionStage<Void> _ = check.get().whenComplete((_, failure) -> end(begun, failure, fatalErrors));
             if (!begun.isDone()) {
                 limit(begun, nanoTime.getAsLong(), timer);
             }
         } catch (Throwable e) { // of a backend, or no memory
-            end(begun, e);
+            end(begun, e, fatalErrors);
         }
         return begun;
     }
@@ -100,7 +102,8 @@ final class ReadinessCheck {
         begun.complete(result);
     }
 
-    private void end(CompletableFuture<Readiness> begun, @Nullable Throwable failure) {
+    private void end(CompletableFuture<Readiness> begun, @Nullable Throwable failure, FatalErrorHandler fatalErrors) {
+        fatalErrors.check(failure);
         Readiness result = failure == null ? Readiness.READY : notReady(failure);
         // First: one that asks after the result begins another check.
         state.updateAndGet(now -> new State(isSame(begun, now.running()) ? null : now.running(), result));

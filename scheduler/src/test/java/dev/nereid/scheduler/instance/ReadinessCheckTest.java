@@ -18,6 +18,7 @@ final class ReadinessCheckTest {
     private final List<Runnable> actions = new ArrayList<>();
 
     private final List<CompletableFuture<Void>> checks = new ArrayList<>();
+    private final List<OutOfMemoryError> fatal = new ArrayList<>();
     private final ReadinessCheck check = new ReadinessCheck(
             "i0",
             () -> {
@@ -37,7 +38,18 @@ final class ReadinessCheckTest {
                 public void close() {}
             };
         };
-        return check.begin(() -> 0, timer);
+        return check.begin(() -> 0, timer, fatal::add);
+    }
+
+    @Test
+    void aFullHeapIsAFatalErrorAsOfAnExecution() {
+        CompletableFuture<Readiness> begun = begin();
+        OutOfMemoryError full = new OutOfMemoryError("Java heap space");
+
+        checks.getFirst().completeExceptionally(new BackendException(ErrorCode.INTERNAL, "check failed", full));
+
+        assertThat(fatal).containsExactly(full);
+        assertThat(begun).isCompletedWithValue(Readiness.notReady(ErrorCode.INTERNAL, "check failed"));
     }
 
     @Test
