@@ -47,6 +47,20 @@ public interface ModelClient {
     }
 
     /**
+     * Says whether a version of a model is decoupled, so that a request to it gets any number of responses. Never blocks.
+     *
+     * <p>Of a model that is loaded on demand, and is not loaded, this is what its configuration says before it is completed.
+     *
+     * @param model the name of a model
+     * @param version the version, 0 or more, or -1 for the latest that is served
+     * @return {@code true} for a model whose requests are sent with an observer alone; {@code false} by default
+     * @throws BackendException as of {@link #isReady(String, long)}
+     */
+    default boolean isDecoupled(String model, long version) {
+        return false;
+    }
+
+    /**
      * Loads a model, or loads it again if its files have changed. Never blocks. Only where clients may load models: in the
      * explicit and the demand control mode.
      *

@@ -4,7 +4,7 @@ package dev.nereid.spi;
  * Receives the responses of another model. <em>Implemented by backends.</em>
  *
  * <p>Called on threads of the server, one call at a time: methods return quickly and never block. Exactly one call is
- * terminal, {@link #onCompleted} or {@link #onError}. An exception of a method is logged; one of {@link #onResponse}
+ * terminal, {@link #onCompleted}, {@link #onError} or {@link #onRefused}. An exception of a method is logged; one of {@link #onResponse}
  * cancels the request. An observer that cancels by {@link ModelRequest#cancel} is given the request by its creator.
  *
  * @since 1.0
@@ -34,6 +34,17 @@ public interface ModelResponseObserver {
      * @param error the error
      */
     void onError(BackendException error);
+
+    /**
+     * Ends a request that was refused: it is invalid, or the server or the model does not accept it, and it was never
+     * queued. Called in place of {@link #onError}, and by default the same. For backends that pass on errors of other
+     * models, and tell these two apart; a stage and {@link ModelRequest#sendAndWait} fail alike with both.
+     *
+     * @param error the error
+     */
+    default void onRefused(BackendException error) {
+        onError(error);
+    }
 
     /**
      * Says whether the observer takes further responses now. A decoupled model that minds the flow pauses otherwise.

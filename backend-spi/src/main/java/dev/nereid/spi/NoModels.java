@@ -30,6 +30,11 @@ final class NoModels implements ModelClient {
     }
 
     @Override
+    public boolean isDecoupled(String model, long version) {
+        throw unavailable();
+    }
+
+    @Override
     public CompletionStage<Void> load(String model) {
         return CompletableFuture.failedStage(unavailable());
     }

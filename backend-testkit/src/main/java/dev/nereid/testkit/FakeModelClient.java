@@ -23,6 +23,7 @@ public final class FakeModelClient implements ModelClient {
     private final Consumer<FakeModelRequest> responder;
     private final Set<String> ready;
     private final Set<String> known;
+    private final Set<String> decoupled = ConcurrentHashMap.newKeySet();
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
@@ -88,10 +89,37 @@ public final class FakeModelClient implements ModelClient {
      */
     @Override
     public boolean isReady(String model, long version) {
+        checkKnown(model);
+        return ready.contains(model);
+    }
+
+    /**
+     * Makes models decoupled.
+     *
+     * @param models their names, which {@link #isReady(String, long)} knows from now on
+     * @return this client
+     */
+    public FakeModelClient withDecoupled(String... models) {
+        decoupled.addAll(Set.of(models));
+        known.addAll(decoupled);
+        return this;
+    }
+
+    /**
+     * {@inheritDoc}
+     *
+     * @return whether the model is one of {@link #withDecoupled}, in any version; throws for a model that was never named
+     */
+    @Override
+    public boolean isDecoupled(String model, long version) {
+        checkKnown(model);
+        return decoupled.contains(model);
+    }
+
+    private void checkKnown(String model) {
         if (!known.contains(model)) {
             throw new BackendException(ErrorCode.NOT_FOUND, "Request for unknown model: '" + model + "' is not found");
         }
-        return ready.contains(model);
     }
 
     /**

@@ -259,6 +259,16 @@ public final class FakeModelRequest implements ModelRequest {
         end(receiver -> receiver.onError(error));
     }
 
+    /**
+     * Refuses the request, as the server does before it is queued; the receiver tells this from the error of a model by
+     * {@link ModelResponseObserver#onRefused}.
+     *
+     * @param error the error
+     */
+    public void refuse(BackendException error) {
+        end(receiver -> receiver.onRefused(error));
+    }
+
     private void end(Consumer<ModelResponseObserver> call) {
         calls.run(() -> {
             if (endInTurn()) {

@@ -330,6 +330,43 @@ final class FakeModelRequestTest {
     }
 
     @Test
+    void refusesARequest() {
+        BackendException error = new BackendException(ErrorCode.UNAVAILABLE, "full");
+        client.request("m").send(observer);
+        client.request("m").send(new ModelResponseObserver() {
+            @Override
+            public void onResponse(ModelResponse response) {}
+
+            @Override
+            public void onCompleted() {}
+
+            @Override
+            public void onError(BackendException failure) {}
+
+            @Override
+            public void onRefused(BackendException failure) {
+                calls.add("refused: " + failure.getMessage());
+            }
+        });
+        CompletableFuture<ModelResponse> stage = client.request("m").send().toCompletableFuture();
+        client.sent().forEach(request -> request.refuse(error));
+
+        assertThat(calls).containsExactly("UNAVAILABLE", "refused: full");
+        assertThat(stage).isCompletedExceptionally();
+    }
+
+    @Test
+    void knowsDecoupledModels() {
+        client.withDecoupled("stream");
+        client.load("m");
+
+        assertThat(client.isDecoupled("stream", -1)).isTrue();
+        assertThat(client.isDecoupled("m", -1)).isFalse();
+        assertThatThrownBy(() -> client.isDecoupled("absent", 1))
+                .hasMessageContaining("Request for unknown model: 'absent'");
+    }
+
+    @Test
     void recordsLoadsAndUnloads() {
         client.load("m");
         assertThat(client.isReady("m", 1)).isTrue();

@@ -16,8 +16,10 @@ import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
+import dev.nereid.spi.ModelResponseObserver;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.Arena;
@@ -42,21 +44,24 @@ import org.junit.jupiter.api.io.TempDir;
 final class ProgramClientTest {
     private static final Shape SHAPE = Shape.of(1, 3);
 
+    private static final String TENSORS = """
+            backend: "twice"
+            max_batch_size: 8
+            input { name: "INPUT" data_type: TYPE_FP32 dims: [ -1 ] }
+            output { name: "OUTPUT" data_type: TYPE_FP32 dims: [ -1 ] }
+            """;
+
     @TempDir
     private Path directory;
+
+    private TestModels models;
 
     @BeforeEach
     void setUp() throws Exception {
         TestPlugins.twice(Files.createDirectories(directory.resolve("plugins")));
-        TestModels models = new TestModels(Files.createDirectories(directory.resolve("models")));
-        String tensors = """
-                backend: "twice"
-                max_batch_size: 8
-                input { name: "INPUT" data_type: TYPE_FP32 dims: [ -1 ] }
-                output { name: "OUTPUT" data_type: TYPE_FP32 dims: [ -1 ] }
-                """;
-        models.model("twice", tensors, 1, 2);
-        models.model("old", tensors + "version_policy { all {} }\n", 1, 2);
+        models = new TestModels(Files.createDirectories(directory.resolve("models")));
+        models.model("twice", TENSORS, 1, 2);
+        models.model("old", TENSORS + "version_policy { all {} }\n", 1, 2);
     }
 
     @Test
@@ -194,6 +199,74 @@ final class ProgramClientTest {
     }
 
     @Test
+    void knowsWhichVersionsAreDecoupled() throws Exception {
+        TestPlugins.recording(directory.resolve("plugins"));
+        models.recording("stream", "model_transaction_policy { decoupled: true }\n");
+        try (NereidServer server = server()) {
+            assertThat(server.client().isDecoupled("stream", 1)).isTrue();
+            assertThat(server.client().isDecoupled("stream", -1)).isTrue();
+            assertThat(server.client().isDecoupled("twice", -1)).isFalse();
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> server.client().isDecoupled("twice", 3))
+                    .returns(ErrorCode.NOT_FOUND, BackendException::code);
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> server.client().isDecoupled("thrice", -1))
+                    .withMessage("Request for unknown model: 'thrice' is not found");
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> server.client().isDecoupled("twice", -2))
+                    .withMessage("version of model 'twice': -2 (expected: >= -1)");
+        }
+    }
+
+    /** The model's own error, and a cancellation, are no refusals. */
+    @Test
+    void tellsRefusalsFromErrors() throws Exception {
+        TestPlugins.recording(directory.resolve("plugins"));
+        models.recording("failing", TestModels.parameter("fail_execute", "failing_0_0"));
+        try (NereidServer server = server()) {
+            assertThat(end(server.client().request("thrice")))
+                    .isEqualTo("refused: Request for unknown model: 'thrice' is not found");
+            assertThat(end(server.client().request("twice")))
+                    .startsWith("refused: ")
+                    .contains("expected 1 inputs but got 0 inputs");
+            assertThat(end(request(server, "twice").output("OUTPUT", new MemoryPlace(MemoryPlace.Kind.GPU, 0))))
+                    .startsWith("refused: output 'OUTPUT': no memory of");
+            ModelRequest cancelled = request(server, "twice");
+            cancelled.cancel();
+            assertThat(end(cancelled)).startsWith("error: ");
+            assertThat(end(server.client().request("failing").input("INPUT0", Shape.of(1, 1), 1f)))
+                    .startsWith("error: broken failing_0_0");
+            assertThat(end(request(server, "twice"))).isEqualTo("completed");
+        }
+    }
+
+    private static String end(ModelRequest request) throws Exception {
+        CompletableFuture<String> end = new CompletableFuture<>();
+        request.send(new ModelResponseObserver() {
+            @Override
+            public void onResponse(ModelResponse response) {
+                response.close();
+            }
+
+            @Override
+            public void onCompleted() {
+                end.complete("completed");
+            }
+
+            @Override
+            public void onError(BackendException error) {
+                end.complete("error: " + error.getMessage());
+            }
+
+            @Override
+            public void onRefused(BackendException error) {
+                end.complete("refused: " + error.getMessage());
+            }
+        });
+        return end.get(30, TimeUnit.SECONDS);
+    }
+
+    @Test
     void serversOfOneProgramHaveTheirOwnModels() throws Exception {
         try (NereidServer server = server();
                 NereidServer other = NereidServer.start(ServerOptions.of(
@@ -258,6 +331,8 @@ final class ProgramClientTest {
     private ServerOptions options() {
         return ServerOptions.of(directory.resolve("models"))
                 .withPlugins(directory.resolve("plugins"))
+                .withBackendSetting(
+                        "recording", "events", directory.resolve("events").toString())
                 .withDirectories(directories -> directories.withPluginCache(directory.resolve("work")));
     }
 

@@ -235,7 +235,11 @@ final class OutgoingRequest implements ModelRequest {
             request.begin(causes);
         } catch (InferenceException e) {
             kept.run();
-            request.onError(e);
+            if (cancelled) {
+                request.onError(e);
+            } else {
+                request.onRefused(e);
+            }
             return;
         } catch (RuntimeException | Error e) { // such as a cause whose execution is finished
             kept.run();

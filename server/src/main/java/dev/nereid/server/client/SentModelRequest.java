@@ -105,6 +105,11 @@ final class SentModelRequest implements ResponseObserver {
     }
 
     @Override
+    public void onRefused(InferenceException error) {
+        end("onRefused", one -> one.onRefused(ServerModelClient.translate(error)));
+    }
+
+    @Override
     public ResponseFlow flow() {
         ModelResponseObserver receiving = observer;
         return receiving == null ? ResponseFlow.OPEN : new ObserverFlow(receiving);

@@ -1,6 +1,7 @@
 package dev.nereid.server.client;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelRef;
 import dev.nereid.server.response.ResponseHolder;
@@ -15,6 +16,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.function.BiPredicate;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 
@@ -55,12 +57,25 @@ final class ServerModelClient implements ModelClient {
 
     @Override
     public boolean isReady(String model, long version) {
+        return read(model, version, ModelCatalog::isReady);
+    }
+
+    @Override
+    public boolean isDecoupled(String model, long version) {
+        return read(
+                model,
+                version,
+                (models, found) ->
+                        models.config(found).getModelTransactionPolicy().getDecoupled());
+    }
+
+    private boolean read(String model, long version, BiPredicate<ModelCatalog, ModelRef> read) {
         if (version < ModelRef.LATEST) {
             throw new BackendException(
                     ErrorCode.INVALID_ARGUMENT, "version of model '" + model + "': " + version + " (expected: >= -1)");
         }
         try {
-            return clients.server().models().isReady(new ModelRef(clients.resolve(caller, model), version));
+            return read.test(clients.server().models(), new ModelRef(clients.resolve(caller, model), version));
         } catch (InferenceException e) {
             throw translate(e);
         }

@@ -29,6 +29,11 @@ public record IsolatedModelClient(ModelClient client, PluginBoundary boundary) i
     }
 
     @Override
+    public boolean isDecoupled(String model, long version) {
+        return client.isDecoupled(model, version);
+    }
+
+    @Override
     public CompletionStage<Void> load(String model) {
         return boundary.stage(client.load(model), _ -> {});
     }

@@ -38,6 +38,11 @@ public final class IsolatedResponseObserver implements ModelResponseObserver {
     }
 
     @Override
+    public void onRefused(BackendException error) {
+        run("onRefused", () -> observer.onRefused(error));
+    }
+
+    @Override
     public boolean isReady() {
         return boundary.call("ModelResponseObserver.isReady", observer::isReady);
     }
