@@ -31,9 +31,9 @@ public interface ModelRequest {
      * fails with {@link ErrorCode#INVALID_ARGUMENT} if every instance of its model waits in the chain of requests that
      * leads to it: it would wait for itself. If other chains hold the rest of them, and wait in turn for instances that
      * this chain holds, it fails with {@link ErrorCode#UNAVAILABLE}, and may be sent again. An execution counts as waiting
-     * until it returns. One that is {@linkplain Batch#defer deferred} before it sends the request does not hold its
-     * instance, but counts in {@link BackendTraits#maxDeferred()}; a request with a {@linkplain InferenceRequest#sender()
-     * sender} holds nothing. A chain has at most 64 models. Models with sequences, and models that preserve the order
+     * until it returns, also for requests with a {@linkplain InferenceRequest#sender() sender}; these hold nothing
+     * afterwards. One that is {@linkplain Batch#defer deferred} before it sends the request does not hold its
+     * instance, but counts in {@link BackendTraits#maxDeferred()}. A chain has at most 64 models. Models with sequences, and models that preserve the order
      * of responses, are not called in their own chain.
      *
      * @param cause the request that causes this one, and stays usable until this one is complete

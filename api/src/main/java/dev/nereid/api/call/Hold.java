@@ -11,7 +11,7 @@ import static java.util.Objects.requireNonNull;
 public record Hold(Object execution, Kind kind) {
     /** What an execution holds. */
     public enum Kind {
-        /** Nothing: the request that waits was detached from it. */
+        /** Nothing: the request that waits was detached from it, and it is deferred or has returned. */
         REQUEST,
         /** The instance, until it returns; afterwards one of the deferred executions of the instance. */
         EXECUTION,

@@ -149,14 +149,22 @@ final class ExecutedRequest extends CheckedRequestView
 
     @Override
     public CallChain chain() {
-        return detached
+        return holdsNothing()
                 ? checked().options().callers().with(new Hold(batch, Hold.Kind.REQUEST))
                 : batch.chain(Hold.Kind.EXECUTION);
     }
 
     @Override
     public Object waiting() {
-        return detached ? this : batch;
+        return holdsNothing() ? this : batch;
+    }
+
+    /**
+     * Returns whether the execution goes on, or has ended, without regard to this request. Before its return, the backend may
+     * wait in it for what it sends by then, although a sender responds.
+     */
+    private boolean holdsNothing() {
+        return detached && (batch.isDeferred() || batch.hasReturned());
     }
 
     @Override

@@ -51,6 +51,19 @@ final class WaitingCallsTest {
         assertThat(begin(toA)).isEqualTo(WaitingCalls.Verdict.WAITS);
     }
 
+    /** Its thread may wait for the request until it returns. */
+    @Test
+    void executionOfDetachedRequests() {
+        SimulatedModel a = new SimulatedModel("a", 1, 1);
+        Execution execution = a.begin(Request.ofClient(a));
+        execution.isDetached = true;
+
+        assertThat(begin(new Request(a, execution, execution.kind()))).isEqualTo(WaitingCalls.Verdict.WAITS_FOR_ITSELF);
+        execution.returnDetached();
+        assertThat(begin(new Request(a, execution, execution.kind()))).isEqualTo(WaitingCalls.Verdict.WAITS);
+        assertThat(calls.executions()).isZero();
+    }
+
     @Test
     void modelWhoseLaterResponsesWait() {
         SimulatedModel ordered = new SimulatedModel("ordered", 4, 1);
@@ -186,6 +199,11 @@ final class WaitingCallsTest {
 
         boolean isDeferred;
 
+        /** Whether its requests are detached, so that it may return before they end. */
+        boolean isDetached;
+
+        boolean hasReturned;
+
         /** How many requests it may still send. */
         int mayCall;
 
@@ -193,6 +211,16 @@ final class WaitingCallsTest {
             this.request = request;
             mayCall = Math.max(0, 3 - request.chain.models().size());
             this.instance = instance;
+        }
+
+        /** What it holds for a request for which its thread does not wait, as far as the server knows. */
+        Hold.Kind kind() {
+            return isDetached && hasReturned ? Hold.Kind.REQUEST : Hold.Kind.EXECUTION;
+        }
+
+        void returnDetached() {
+            hasReturned = true;
+            instance.running = null;
         }
     }
 
@@ -279,15 +307,18 @@ final class WaitingCallsTest {
                             execution.instance.running = null;
                             execution.instance.deferred.add(execution);
                         });
+                    } else if (execution.isDetached) {
+                        steps.add(execution::returnDetached);
                     } else if (execution.outstanding.isEmpty()) {
                         steps.add(() -> execution.isDeferred = true);
+                        steps.add(() -> execution.isDetached = true);
                     }
                     if (execution.mayCall > 0) {
                         steps.add(() -> call(execution, Hold.Kind.THREAD));
                     }
                 }
                 if (execution.awaited == null && execution.mayCall > 0) {
-                    steps.add(() -> call(execution, Hold.Kind.EXECUTION));
+                    steps.add(() -> call(execution, execution.kind()));
                 }
                 if (execution.outstanding.isEmpty() && !(isRunning && execution.isDeferred)) {
                     steps.add(() -> end(execution));
