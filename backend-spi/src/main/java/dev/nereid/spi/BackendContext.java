@@ -1,6 +1,7 @@
 package dev.nereid.spi;
 
 import java.nio.file.Path;
+import java.util.Map;
 
 /**
  * Services of the server for a backend. Valid from creation to close of the backend; safe for use by several threads.
@@ -48,6 +49,17 @@ public interface BackendContext {
      * @return at least 1
      */
     int processors();
+
+    /**
+     * Returns the environment variables for processes that the backend starts. They are those of the server without the
+     * ones that it reads as secrets, such as credentials of storages: {@link ProcessBuilder#environment} has all, and is
+     * cleared first.
+     *
+     * @return the variables by name; immutable; empty for a server in a program that passes none
+     */
+    default Map<String, String> environment() {
+        return Map.of();
+    }
 
     /**
      * Returns the log of the backend.

@@ -16,10 +16,22 @@ import java.util.Map;
  * @param cacheDirectory the directory to which it may write
  * @param processors the number of processors it may use
  * @param logger its log
+ * @param environment the environment variables for processes
  */
 public record FakeBackendContext(
-        String name, Parameters settings, Path pluginDirectory, Path cacheDirectory, int processors, RecordedLog logger)
+        String name,
+        Parameters settings,
+        Path pluginDirectory,
+        Path cacheDirectory,
+        int processors,
+        RecordedLog logger,
+        Map<String, String> environment)
         implements BackendContext {
+    /** Copies the variables. */
+    public FakeBackendContext {
+        environment = Map.copyOf(environment);
+    }
+
     /**
      * Creates the context of a backend with the name {@code backend}.
      *
@@ -28,7 +40,24 @@ public record FakeBackendContext(
      * @param processors the number of processors it may use
      */
     public FakeBackendContext(Map<String, String> settings, Path directory, int processors) {
-        this("backend", BackendParameters.of("backend", settings), directory, directory, processors, new RecordedLog());
+        this(
+                "backend",
+                BackendParameters.of("backend", settings),
+                directory,
+                directory,
+                processors,
+                new RecordedLog(),
+                Map.of());
+    }
+
+    /**
+     * Replaces the environment variables for processes; there are none by default.
+     *
+     * @param variables the variables
+     * @return the changed context, with the same log
+     */
+    public FakeBackendContext withEnvironment(Map<String, String> variables) {
+        return new FakeBackendContext(name, settings, pluginDirectory, cacheDirectory, processors, logger, variables);
     }
 
     /**

@@ -29,7 +29,8 @@ record ServerPlugins(BackendRegistry backends, Optional<ServerCache> cache, Remo
                 build.spi(),
                 options.backendSettings(),
                 options.directories().cacheRoot(),
-                options.models().instances().processors());
+                options.models().instances().processors(),
+                options.environment());
         Optional<ServerCache> cache =
                 options.scheduling().cache().map(responses -> ServerCache.open(responses, environment));
         Optional<RemoteRepositories> repositories = Optional.empty();

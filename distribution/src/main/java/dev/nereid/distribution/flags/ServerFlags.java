@@ -222,27 +222,28 @@ public final class ServerFlags {
         SchedulingOptions limits = admission.apply(SchedulingOptions.DEFAULT, memory.bound());
         try {
             return new ServerOptions(
-                    new ServerDirectories(
-                            repositories,
-                            pluginDirectories(home.resolve("plugins")),
-                            unpacked,
-                            storage.options(context, unpacked),
-                            control.hasNamespaces()),
-                    admission.apply(ModelLoadOptions.DEFAULT
-                            .withAutoComplete(withCompletion && !strictConfig)
-                            .withConfigName(modelConfigName)
-                            .withLoadThreads(loadThreads)
-                            .withInstances(_ -> instances)),
-                    backendSettings(),
-                    memory.options().withClientSharedMemory(clientSharedMemory),
-                    new SchedulingOptions(limits.limits(), rateLimit.options(), responses, delayed),
-                    new LifecycleOptions(
-                            exitOnError,
-                            strictReadiness,
-                            exitTimeout,
-                            supervision.options(context.outOfMemoryExit()),
-                            control.options()),
-                    new ProtocolOptions(id, errors.clientErrorsAsBadRequest()));
+                            new ServerDirectories(
+                                    repositories,
+                                    pluginDirectories(home.resolve("plugins")),
+                                    unpacked,
+                                    storage.options(context, unpacked),
+                                    control.hasNamespaces()),
+                            admission.apply(ModelLoadOptions.DEFAULT
+                                    .withAutoComplete(withCompletion && !strictConfig)
+                                    .withConfigName(modelConfigName)
+                                    .withLoadThreads(loadThreads)
+                                    .withInstances(_ -> instances)),
+                            backendSettings(),
+                            memory.options().withClientSharedMemory(clientSharedMemory),
+                            new SchedulingOptions(limits.limits(), rateLimit.options(), responses, delayed),
+                            new LifecycleOptions(
+                                    exitOnError,
+                                    strictReadiness,
+                                    exitTimeout,
+                                    supervision.options(context.outOfMemoryExit()),
+                                    control.options()),
+                            new ProtocolOptions(id, errors.clientErrorsAsBadRequest()))
+                    .withEnvironment(environment);
         } catch (IllegalArgumentException e) {
             throw new StartException(String.valueOf(e.getMessage()), e);
         }

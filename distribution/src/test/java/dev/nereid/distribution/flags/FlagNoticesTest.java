@@ -2,6 +2,9 @@ package dev.nereid.distribution.flags;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.options.ServerOptions;
+import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -96,6 +99,22 @@ final class FlagNoticesTest {
                 .containsExactly(
                         "NEREID_COLOR_OF_THE_LOGO: ignored: no flag has this variable",
                         "NEREID_HTTP_PROT: ignored: no flag has this variable (did you mean NEREID_HTTP_PORT?)");
+    }
+
+    @Test
+    void variablesWithSecretsAreForNoOtherProcess() {
+        List<String> secrets = flags.variables()
+                .filter(name -> name.contains("RESTRICTED") || name.contains("CACHE_CONFIG"))
+                .toList();
+        Map<String, String> environment = new HashMap<>(Map.of("PATH", "/bin"));
+        secrets.forEach(name -> environment.put(name, "hidden"));
+
+        assertThat(secrets)
+                .contains("NEREID_HTTP_RESTRICTED_API", "NEREID_GRPC_RESTRICTED_PROTOCOL", "NEREID_CACHE_CONFIG");
+        assertThat(ServerOptions.of(Path.of("models"))
+                        .withEnvironment(environment)
+                        .environment())
+                .isEqualTo(Map.of("PATH", "/bin"));
     }
 
     @ParameterizedTest

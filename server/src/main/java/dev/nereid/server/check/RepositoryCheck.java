@@ -153,7 +153,8 @@ public final class RepositoryCheck {
                 BuildInfo.read().spi(),
                 options.backendSettings(),
                 options.directories().cacheRoot(),
-                options.models().instances().processors());
+                options.models().instances().processors(),
+                options.environment());
     }
 
     private static ModelReport duplicate(String name, ServerOptions options) {

@@ -31,6 +31,8 @@ import java.util.stream.Stream;
  * @param lifecycle start, readiness, supervision and shutdown
  * @param protocol the server's name and its error codes
  * @param providers the providers of backends that are classes of the program; those of plugins are found by the server
+ * @param environment the environment variables that backends pass to the processes that they start, without those that the
+ *     server reads as secrets, such as keys of restricted protocols and credentials of storages; empty by default
  */
 public record ServerOptions(
         ServerDirectories directories,
@@ -40,7 +42,8 @@ public record ServerOptions(
         SchedulingOptions scheduling,
         LifecycleOptions lifecycle,
         ProtocolOptions protocol,
-        List<BackendProvider> providers) {
+        List<BackendProvider> providers,
+        Map<String, String> environment) {
     /** Checks and copies the components. */
     public ServerOptions {
         requireNonNull(directories, "directories");
@@ -50,6 +53,7 @@ public record ServerOptions(
         requireNonNull(lifecycle, "lifecycle");
         requireNonNull(protocol, "protocol");
         providers = List.copyOf(providers);
+        environment = SecretVariables.without(environment);
         backendSettings = backendSettings.entrySet().stream()
                 .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, backend -> Map.copyOf(backend.getValue())));
     }
@@ -74,7 +78,7 @@ public record ServerOptions(
             SchedulingOptions scheduling,
             LifecycleOptions lifecycle,
             ProtocolOptions protocol) {
-        this(directories, models, backendSettings, memory, scheduling, lifecycle, protocol, List.of());
+        this(directories, models, backendSettings, memory, scheduling, lifecycle, protocol, List.of(), Map.of());
     }
 
     /**
@@ -117,7 +121,26 @@ public record ServerOptions(
      */
     public ServerOptions withProviders(BackendProvider... providers) {
         return new ServerOptions(
-                directories, models, backendSettings, memory, scheduling, lifecycle, protocol, List.of(providers));
+                directories,
+                models,
+                backendSettings,
+                memory,
+                scheduling,
+                lifecycle,
+                protocol,
+                List.of(providers),
+                environment);
+    }
+
+    /**
+     * Replaces the environment variables that backends pass to the processes that they start.
+     *
+     * @param variables the variables, such as those of {@link System#getenv()}; secrets of the server are left out
+     * @return the changed options
+     */
+    public ServerOptions withEnvironment(Map<String, String> variables) {
+        return new ServerOptions(
+                directories, models, backendSettings, memory, scheduling, lifecycle, protocol, providers, variables);
     }
 
     /**
@@ -133,7 +156,8 @@ public record ServerOptions(
         settings.put(key, value);
         Map<String, Map<String, String>> changed = new HashMap<>(backendSettings);
         changed.put(backend, settings);
-        return new ServerOptions(directories, models, changed, memory, scheduling, lifecycle, protocol, providers);
+        return new ServerOptions(
+                directories, models, changed, memory, scheduling, lifecycle, protocol, providers, environment);
     }
 
     /**
@@ -144,7 +168,15 @@ public record ServerOptions(
      */
     public ServerOptions withDirectories(UnaryOperator<ServerDirectories> change) {
         return new ServerOptions(
-                change.apply(directories), models, backendSettings, memory, scheduling, lifecycle, protocol, providers);
+                change.apply(directories),
+                models,
+                backendSettings,
+                memory,
+                scheduling,
+                lifecycle,
+                protocol,
+                providers,
+                environment);
     }
 
     /**
@@ -155,7 +187,15 @@ public record ServerOptions(
      */
     public ServerOptions withModels(UnaryOperator<ModelLoadOptions> change) {
         return new ServerOptions(
-                directories, change.apply(models), backendSettings, memory, scheduling, lifecycle, protocol, providers);
+                directories,
+                change.apply(models),
+                backendSettings,
+                memory,
+                scheduling,
+                lifecycle,
+                protocol,
+                providers,
+                environment);
     }
 
     /**
@@ -166,7 +206,15 @@ public record ServerOptions(
      */
     public ServerOptions withMemory(UnaryOperator<MemoryOptions> change) {
         return new ServerOptions(
-                directories, models, backendSettings, change.apply(memory), scheduling, lifecycle, protocol, providers);
+                directories,
+                models,
+                backendSettings,
+                change.apply(memory),
+                scheduling,
+                lifecycle,
+                protocol,
+                providers,
+                environment);
     }
 
     /**
@@ -177,7 +225,15 @@ public record ServerOptions(
      */
     public ServerOptions withScheduling(UnaryOperator<SchedulingOptions> change) {
         return new ServerOptions(
-                directories, models, backendSettings, memory, change.apply(scheduling), lifecycle, protocol, providers);
+                directories,
+                models,
+                backendSettings,
+                memory,
+                change.apply(scheduling),
+                lifecycle,
+                protocol,
+                providers,
+                environment);
     }
 
     /**
@@ -188,7 +244,15 @@ public record ServerOptions(
      */
     public ServerOptions withLifecycle(UnaryOperator<LifecycleOptions> change) {
         return new ServerOptions(
-                directories, models, backendSettings, memory, scheduling, change.apply(lifecycle), protocol, providers);
+                directories,
+                models,
+                backendSettings,
+                memory,
+                scheduling,
+                change.apply(lifecycle),
+                protocol,
+                providers,
+                environment);
     }
 
     /**
@@ -199,6 +263,14 @@ public record ServerOptions(
      */
     public ServerOptions withProtocol(UnaryOperator<ProtocolOptions> change) {
         return new ServerOptions(
-                directories, models, backendSettings, memory, scheduling, lifecycle, change.apply(protocol), providers);
+                directories,
+                models,
+                backendSettings,
+                memory,
+                scheduling,
+                lifecycle,
+                change.apply(protocol),
+                providers,
+                environment);
     }
 }

@@ -152,6 +152,11 @@ final class PluginBackendContext implements BackendContext {
     }
 
     @Override
+    public Map<String, String> environment() {
+        return environment.variables();
+    }
+
+    @Override
     public System.Logger logger() {
         return logger;
     }

@@ -14,9 +14,14 @@ import java.util.Map;
  * @param settings the settings of the command line by backend; those for all backends under an empty name
  * @param cacheRoot the directory of the plugins' cache directories; created when first needed
  * @param processors the processors that backends may use
+ * @param variables the environment variables that backends pass to processes
  */
 public record PluginEnvironment(
-        SpiVersion spi, Map<String, Map<String, String>> settings, Path cacheRoot, int processors) {
+        SpiVersion spi,
+        Map<String, Map<String, String>> settings,
+        Path cacheRoot,
+        int processors,
+        Map<String, String> variables) {
     /** The name under which the settings for all backends are kept. */
     public static final String ALL_BACKENDS = "";
 
@@ -25,9 +30,16 @@ public record PluginEnvironment(
         Map<String, Map<String, String>> copy = new HashMap<>();
         settings.forEach((backend, values) -> copy.put(backend, Map.copyOf(values)));
         settings = Map.copyOf(copy);
+        variables = Map.copyOf(variables);
         if (processors < 1) {
             throw new IllegalArgumentException("processors: " + processors + " (expected: >= 1)");
         }
+    }
+
+    /** Creates the settings of a server without environment variables. */
+    public PluginEnvironment(
+            SpiVersion spi, Map<String, Map<String, String>> settings, Path cacheRoot, int processors) {
+        this(spi, settings, cacheRoot, processors, Map.of());
     }
 
     /** Returns the private copies of plugins' jars. */

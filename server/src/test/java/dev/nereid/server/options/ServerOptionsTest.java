@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -28,5 +29,24 @@ final class ServerOptionsTest {
         assertThatThrownBy(() -> options.withPlugins(directory.resolve("none")))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("none");
+    }
+
+    @Test
+    void leavesSecretsOutOfTheEnvironment() {
+        ServerOptions options = ServerOptions.of(directory)
+                .withEnvironment(Map.of(
+                        "PATH", "/bin",
+                        "AWS_SECRET_ACCESS_KEY", "s",
+                        "AWS_REGION", "r",
+                        "TRITONCACHE_REDIS_PASSWORD", "p"));
+
+        assertThat(ServerOptions.of(directory).environment()).isEmpty();
+        assertThat(options.withModels(models -> models)
+                        .withMemory(memory -> memory)
+                        .withLifecycle(lifecycle -> lifecycle)
+                        .withBackendSetting("b", "k", "v")
+                        .withProviders()
+                        .environment())
+                .isEqualTo(Map.of("PATH", "/bin", "AWS_REGION", "r"));
     }
 }
