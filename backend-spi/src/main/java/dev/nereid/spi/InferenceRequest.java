@@ -82,7 +82,8 @@ public interface InferenceRequest extends RequestView {
      * inputs included, as they are now; tensors of {@link Batch#gather} are not part of it. Called while the request is usable; there may be several leases.
      *
      * <p>Leased memory counts in the limits of the server, as that of a request in flight, and the instance is not closed
-     * before the end of the lease: an unload waits for it.
+     * before the end of the lease: an unload waits for it. The server ends a lease that is forgotten, and logs that: the
+     * plugin can reach neither the lease, nor the request, nor a tensor of it.
      *
      * @return ends the lease: to be run once, on any thread; later runs do nothing. It never blocks
      * @throws IllegalStateException if the execution is finished, and the sender ended or never requested

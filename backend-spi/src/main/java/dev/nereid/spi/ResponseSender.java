@@ -16,6 +16,9 @@ package dev.nereid.spi;
  * client. An end without a response fails the request with {@link ErrorCode#INTERNAL}; an error that follows the response
  * is dropped.
  *
+ * <p>A plugin that can reach neither the sender, nor its request, nor a response or tensor of it, has forgotten it: the
+ * server fails the request with {@link ErrorCode#INTERNAL} and logs that, at a later collection of the heap.
+ *
  * @since 1.0
  */
 public interface ResponseSender {

@@ -126,4 +126,25 @@ public interface InstanceControl {
      * @param thread any thread, including submitting threads
      */
     void loseExecutionOn(Thread thread);
+
+    /**
+     * Returns the requests whose sender the plugin has not ended.
+     *
+     * @return their number at this moment
+     */
+    int openSenders();
+
+    /**
+     * Returns those of them without a client: completed, or cancelled.
+     *
+     * @return their number at this moment
+     */
+    int forsakenSenders();
+
+    /**
+     * Returns the leases on inputs that the plugin has not ended.
+     *
+     * @return their number at this moment
+     */
+    long openLeases();
 }

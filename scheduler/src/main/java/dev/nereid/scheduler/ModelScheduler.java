@@ -135,6 +135,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         ExecutionScope lenient = ExecutionScope.of(
                         model, plan.backend().accepted(), plan.backend().callbacks())
                 .with(integrity)
+                .with(plan.backend().forgotten())
                 .withIterative(plan.iterative());
         this.scope = environment.supervision().strictOutputs() ? lenient.withStrictOutputs() : lenient;
         this.executions = new DirectExecutionPolicy(settings, plan.backend());
@@ -499,6 +500,21 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     }
 
     @Override
+    public int openSenders() {
+        return model.detached().openSenders();
+    }
+
+    @Override
+    public int forsakenSenders() {
+        return model.detached().forsaken();
+    }
+
+    @Override
+    public long openLeases() {
+        return scope.handles().openLeases();
+    }
+
+    @Override
     public int inFlight() {
         return model.drain().count();
     }
@@ -596,6 +612,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
             });
             queue.close();
             threads.close();
+            scope.handles().close();
             strategy.ifPresent(ModelScheduler::closeQuietly);
             closed.countDown();
         } else {

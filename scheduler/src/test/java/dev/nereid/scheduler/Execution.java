@@ -3,6 +3,7 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.batch.BatchPlanner;
+import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.ModelSettings;
@@ -25,10 +26,17 @@ public final class Execution implements AutoCloseable {
     }
 
     public Execution(ModelSettings model, LeakCheckingMemory memory, FakeInstance.Execution backend) {
+        this(model, memory, ExecutionTraits.DEFAULT, backend);
+    }
+
+    /** Creates an execution by a backend with traits. */
+    public Execution(
+            ModelSettings model, LeakCheckingMemory memory, ExecutionTraits traits, FakeInstance.Execution backend) {
         this.model = model;
         this.memory = memory;
         this.instance = new FakeInstance(backend);
-        this.scheduler = new SteppedScheduler(model, new BatchPlanner(64, List.of(), 0), memory, instance);
+        this.scheduler = new SteppedScheduler(
+                model, new BatchPlanner(64, List.of(), 0), BatchingPolicy.NONE, memory, traits, instance);
     }
 
     /** Starts a request; add inputs, then pass it to {@link #submit}. */

@@ -130,7 +130,9 @@ public final class SteppedScheduler {
             boolean iterative,
             FakeInstance... instances) {
         model = Scopes.of(settings, memory, clock);
-        scope = ExecutionScope.of(model, traits.accepted(), traits.callbacks()).withIterative(iterative);
+        scope = ExecutionScope.of(model, traits.accepted(), traits.callbacks())
+                .with(traits.forgotten())
+                .withIterative(iterative);
         executions = new DirectExecutionPolicy(settings, traits);
         DirectTrial.pass(executions);
         maxDeferred = traits.maxDeferred();

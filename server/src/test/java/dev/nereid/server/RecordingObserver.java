@@ -2,6 +2,7 @@ package dev.nereid.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
@@ -38,6 +39,7 @@ final class RecordingObserver implements ResponseObserver {
     private final CompletableFuture<Values> outcome = new CompletableFuture<>();
     private final AtomicInteger terminals = new AtomicInteger();
     private volatile Shape shape = Shape.SCALAR;
+    private volatile Cancellation cancellation = () -> {};
 
     /** Sends an input of numbers to a model. */
     static RecordingObserver to(InferenceServer server, ModelRef model, String input, long[] dims, float... values) {
@@ -74,7 +76,7 @@ final class RecordingObserver implements ResponseObserver {
         }
         InputTensor tensor = InputTensor.of(input, DataType.FP32.name(), dims, memory.segment(), MemoryPlace.HOST);
         RecordingObserver observer = new RecordingObserver();
-        server.infer(
+        observer.cancellation = server.infer(
                 new InferRequest(model, "", List.of(tensor), List.of(), Map.of(), options, memory::close), observer);
         return observer;
     }
@@ -120,6 +122,11 @@ final class RecordingObserver implements ResponseObserver {
         } catch (InterruptedException | TimeoutException e) {
             throw new AssertionError("no response", e);
         }
+    }
+
+    /** Cancels the request. */
+    void cancel() {
+        cancellation.cancel();
     }
 
     boolean isFailed() {

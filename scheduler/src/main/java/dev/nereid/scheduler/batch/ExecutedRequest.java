@@ -1,10 +1,14 @@
 package dev.nereid.scheduler.batch;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.Quoted;
 import dev.nereid.api.call.CallChain;
 import dev.nereid.api.call.Hold;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.client.CausingRequest;
+import dev.nereid.scheduler.handle.Reachability;
+import dev.nereid.scheduler.handle.SenderHandle;
 import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.MemoryRanges;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
@@ -56,6 +60,12 @@ final class ExecutedRequest extends CheckedRequestView
 
     /** The new states to be stored, from {@link #cutStates} on. */
     private List<NewStates.Part> newStates = List.of();
+
+    /** The life of what the backend has of the request; {@code null} until it is needed. */
+    private @Nullable Reachability reachability;
+
+    /** The sender as the backend has it; {@code null} until it is requested. */
+    private @Nullable SenderHandle sender;
 
     /** The event to deliver at the end of the execution. */
     private @Nullable ResponseEvent settled;
@@ -138,7 +148,22 @@ final class ExecutedRequest extends CheckedRequestView
     @Override
     public Optional<Tensor> input(String name) {
         checked();
-        return Optional.ofNullable(NamedTensors.find(scheduled().inputs(), name));
+        Tensor found = NamedTensors.find(scheduled().inputs(), name);
+        return Optional.ofNullable(
+                found == null || !scope.tracksInputs() ? found : reachability().view(found));
+    }
+
+    private Reachability reachability() {
+        if (reachability == null) {
+            SenderHandle held = heldSender();
+            reachability = held == null ? new Reachability() : held.reachability();
+        }
+        return reachability;
+    }
+
+    /** Returns the sender of an earlier execution; {@code null} for none. */
+    private @Nullable SenderHandle heldSender() {
+        return scheduled().delivery().channel() instanceof ResponseStream stream ? stream.held() : null;
     }
 
     @Override
@@ -202,7 +227,7 @@ final class ExecutedRequest extends CheckedRequestView
     @Override
     public Runnable leaseInputs() {
         checked();
-        return scheduled().leaseInputs();
+        return scope.handles().lease(scheduled().leaseInputs(), reachability());
     }
 
     @Override
@@ -361,6 +386,9 @@ final class ExecutedRequest extends CheckedRequestView
                     + " (expected: once for each execution, before its end)");
         }
         rescheduled = true;
+        if (sender != null && opened instanceof ResponseStream stream) {
+            stream.hold(sender); // for the next execution
+        }
     }
 
     @Override
@@ -378,11 +406,18 @@ final class ExecutedRequest extends CheckedRequestView
             opened = new ResponseStream(scope, scheduled(), gathered);
             delivery.open(opened);
         }
+        if (sender == null && opened instanceof ResponseStream stream) {
+            SenderHandle held = stream.held();
+            sender = held == null ? scope.handles().sender(stream, reachability()) : held;
+        }
         if (!detached && !finished) {
             detached = true;
             scheduled().detach();
+            if (opened instanceof ResponseStream stream) {
+                stream.hold(rescheduled ? sender : null);
+            }
         }
-        return opened;
+        return requireNonNull(sender, "sender");
     }
 
     /** Returns the builder of the response that is sent when the execution is finished. */
@@ -423,6 +458,9 @@ final class ExecutedRequest extends CheckedRequestView
             ExecutionTally tally,
             @Nullable RequestReturn returns) {
         boolean again = rescheduled && failure == null && !failed;
+        if (rescheduled && !again && scheduled().delivery().channel() instanceof ResponseStream stream) {
+            stream.hold(null);
+        }
         rescheduled = false;
         if (again) {
             detached = false;

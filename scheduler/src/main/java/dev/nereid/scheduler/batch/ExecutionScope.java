@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.batch;
 
+import dev.nereid.scheduler.handle.PluginHandles;
 import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.memory.OutputIntegrity;
 import dev.nereid.scheduler.request.ModelScope;
@@ -29,6 +30,7 @@ import java.util.Set;
  * @param outputs all outputs by name, in the order of the configuration
  * @param outputTracker tracks the outputs of the backend
  * @param callbacks calls code of the backend outside of its executions
+ * @param handles the senders and leases that the backend has
  * @param integrity detects outputs that the backend changes too late
  * @param iterative whether the backend may have requests executed again
  */
@@ -40,6 +42,7 @@ public record ExecutionScope(
         Map<String, OutputSpec> outputs,
         OutputTracker outputTracker,
         BackendCallbacks callbacks,
+        PluginHandles handles,
         OutputIntegrity integrity,
         boolean iterative) {
 
@@ -74,6 +77,7 @@ public record ExecutionScope(
                 Collections.unmodifiableMap(outputs),
                 new OutputTracker(settings, outputs.values()),
                 callbacks,
+                new PluginHandles(callbacks, PluginHandles.Report.NONE),
                 new OutputIntegrity(settings, () -> callbacks.stacks(settings), 0),
                 false);
     }
@@ -85,7 +89,7 @@ public record ExecutionScope(
      */
     public ExecutionScope withIterative(boolean changed) {
         return new ExecutionScope(
-                model, accepted, derived, inputs, outputs, outputTracker, callbacks, integrity, changed);
+                model, accepted, derived, inputs, outputs, outputTracker, callbacks, handles, integrity, changed);
     }
 
     private static Map<String, String> sources(ModelSettings settings) {
@@ -101,13 +105,13 @@ public record ExecutionScope(
     /** Returns the same scope with another scope of requests. */
     public ExecutionScope with(ModelScope changed) {
         return new ExecutionScope(
-                changed, accepted, derived, inputs, outputs, outputTracker, callbacks, integrity, iterative);
+                changed, accepted, derived, inputs, outputs, outputTracker, callbacks, handles, integrity, iterative);
     }
 
     /** Returns the same scope with another check of outputs. */
     public ExecutionScope with(OutputIntegrity changed) {
         return new ExecutionScope(
-                model, accepted, derived, inputs, outputs, outputTracker, callbacks, changed, iterative);
+                model, accepted, derived, inputs, outputs, outputTracker, callbacks, handles, changed, iterative);
     }
 
     /** Returns an output with a fence that calls that of the backend, if it has one, as a callback. */
@@ -131,8 +135,29 @@ public record ExecutionScope(
                 outputs,
                 OutputTracker.strict(model.settings(), outputs.values()),
                 callbacks,
+                handles,
                 integrity,
                 iterative);
+    }
+
+    /** Returns the same scope with another receiver of reports about what the backend has forgotten. */
+    public ExecutionScope with(PluginHandles.Report report) {
+        return new ExecutionScope(
+                model,
+                accepted,
+                derived,
+                inputs,
+                outputs,
+                outputTracker,
+                callbacks,
+                handles.with(report),
+                integrity,
+                iterative);
+    }
+
+    /** Returns whether the backend may read inputs as long as it can reach them. */
+    boolean tracksInputs() {
+        return model.settings().decoupled() || handles.areUsed();
     }
 
     /**

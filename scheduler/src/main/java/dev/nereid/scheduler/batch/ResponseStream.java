@@ -6,6 +6,8 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.handle.EndableSender;
+import dev.nereid.scheduler.handle.SenderHandle;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ResponseChannel;
 import dev.nereid.scheduler.request.ResponseEvent;
@@ -24,6 +26,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,13 +47,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The end of the sender discards the responses that were neither sent nor discarded, and that the ending thread used
  * last. Other threads may still write to their responses, which are dropped when they are sent. So an end by the server
- * discards none.
+ * discards none. When the plugin can reach neither the sender nor anything of it, all are discarded, and the sender is
+ * ended.
  *
  * <p>The stream holds a reference to the request until it is ended, even if the request completes meanwhile. The last
  * reference is released after the delivery of the last response. The inputs are freed before that, when executions and
  * sender have ended.
  */
-public final class ResponseStream implements ResponseChannel, GatheredInputs.Holder {
+public final class ResponseStream implements ResponseChannel, EndableSender, GatheredInputs.Holder {
     private final ExecutionScope scope;
     private final ScheduledRequest request;
 
@@ -98,6 +102,14 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
     /** The action of the backend for the time when the stream is ready; {@code null} until the first one. */
     private volatile @Nullable ReadyAction readyAction;
 
+    /** How many handles the plugin may reach. */
+    @GuardedBy("lock")
+    private int handles;
+
+    /** The handle while the request waits for another execution, which gets it again; {@code null} otherwise. */
+    @GuardedBy("lock")
+    private @Nullable SenderHandle held;
+
     /** Creates a stream, which holds a reference to the request until it is ended. */
     public ResponseStream(ExecutionScope scope, ScheduledRequest request, @Nullable GatheredInputs gathered) {
         this.scope = scope;
@@ -106,6 +118,80 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
         this.single = !request.model().settings().decoupled();
         this.indices = new ResponseIndices(request.model().nanoTime().getAsLong());
         request.retain();
+    }
+
+    @Override
+    public void retainHandle() {
+        lock.lock();
+        try {
+            handles++;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean releaseHandle() {
+        lock.lock();
+        try {
+            handles--;
+            return handles == 0 && (!ended || open != null);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Keeps the handle for another execution of the request, until the sender is ended.
+     *
+     * @param handle the handle; {@code null} if there is no other execution
+     */
+    void hold(@Nullable SenderHandle handle) {
+        lock.lock();
+        try {
+            held = ended ? null : handle;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns the handle that is kept; {@code null} for none. */
+    @Nullable
+    SenderHandle held() {
+        lock.lock();
+        try {
+            return held;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void forgotten(Runnable report) {
+        boolean ends = end();
+        try {
+            if (ends) {
+                report.run();
+                if (!hasResponded()) {
+                    failed = true;
+                    request.complete(forgottenSender());
+                }
+            }
+        } finally {
+            discardOpen(_ -> true);
+            if (ends) {
+                releaseStream();
+            }
+        }
+    }
+
+    /** Returns the failure of a request whose sender is not reachable any more. */
+    private ResponseEvent forgottenSender() {
+        BackendException error = new BackendException(
+                ErrorCode.INTERNAL,
+                "model '" + request.checked().model()
+                        + "': its plugin forgot the sender of the request (expected: ResponseSender.complete or fail)");
+        return ResponseEvent.Failure.of(error, FailureReason.BACKEND);
     }
 
     /** Sets the inputs that another execution of the request gathers, or that this one begins to. */
@@ -197,13 +283,17 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
      */
     private void discardOpen() {
         Thread ending = Thread.currentThread();
+        discardOpen(each -> each.isUsedBy(ending));
+    }
+
+    private void discardOpen(Predicate<ResponseBuilder> which) {
         List<ResponseBuilder> left = List.of();
         lock.lock();
         try {
             ResponseBuilder each = open;
             while (each != null) {
                 ResponseBuilder before = each.previous;
-                if (each.isUsedBy(ending) && each.endOnce(true)) {
+                if (which.test(each) && each.endOnce(true)) {
                     unlink(each);
                     left = left.isEmpty() ? new ArrayList<>(1) : left;
                     left.add(each);
@@ -572,6 +662,7 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
         try {
             boolean first = !ended;
             ended = true;
+            held = null;
             return first;
         } finally {
             lock.unlock();

@@ -3,6 +3,7 @@ package dev.nereid.scheduler.instance;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.scheduler.handle.PluginHandles;
 import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.MemoryPlace;
@@ -20,6 +21,7 @@ import java.util.Set;
  * @param lastingThreads whether the thread of an instance lasts as long as the instance; otherwise it may end while there
  *     is no work, and another one follows
  * @param callbacks calls code of the backend outside of its executions
+ * @param forgotten is told which senders and leases the backend has forgotten
  */
 public record ExecutionTraits(
         String backend,
@@ -28,7 +30,8 @@ public record ExecutionTraits(
         boolean blocksDevice,
         int maxDeferred,
         boolean lastingThreads,
-        BackendCallbacks callbacks) {
+        BackendCallbacks callbacks,
+        PluginHandles.Report forgotten) {
     /** The traits of a backend that declares none. */
     public static final ExecutionTraits DEFAULT = new ExecutionTraits("", false, false);
 
@@ -59,7 +62,8 @@ public record ExecutionTraits(
                 blocksDevice,
                 BackendTraits.DEFAULT.maxDeferred(),
                 BackendTraits.DEFAULT.lastingThreads(),
-                BackendCallbacks.DIRECT);
+                BackendCallbacks.DIRECT,
+                PluginHandles.Report.NONE);
     }
 
     /**
@@ -70,7 +74,18 @@ public record ExecutionTraits(
      */
     public ExecutionTraits with(BackendCallbacks changed) {
         return new ExecutionTraits(
-                backend, accepted, shortExecutions, blocksDevice, maxDeferred, lastingThreads, changed);
+                backend, accepted, shortExecutions, blocksDevice, maxDeferred, lastingThreads, changed, forgotten);
+    }
+
+    /**
+     * Returns the same traits with another receiver of reports.
+     *
+     * @param changed is told which senders and leases the backend has forgotten
+     * @return the changed traits
+     */
+    public ExecutionTraits with(PluginHandles.Report changed) {
+        return new ExecutionTraits(
+                backend, accepted, shortExecutions, blocksDevice, maxDeferred, lastingThreads, callbacks, changed);
     }
 
     /**
@@ -81,7 +96,7 @@ public record ExecutionTraits(
      */
     public ExecutionTraits withMaxDeferred(int changed) {
         return new ExecutionTraits(
-                backend, accepted, shortExecutions, blocksDevice, changed, lastingThreads, callbacks);
+                backend, accepted, shortExecutions, blocksDevice, changed, lastingThreads, callbacks, forgotten);
     }
 
     /**
@@ -91,7 +106,8 @@ public record ExecutionTraits(
      * @return the changed traits
      */
     public ExecutionTraits withLastingThreads(boolean changed) {
-        return new ExecutionTraits(backend, accepted, shortExecutions, blocksDevice, maxDeferred, changed, callbacks);
+        return new ExecutionTraits(
+                backend, accepted, shortExecutions, blocksDevice, maxDeferred, changed, callbacks, forgotten);
     }
 
     /**
@@ -100,7 +116,8 @@ public record ExecutionTraits(
      * @return the changed traits
      */
     public ExecutionTraits withOwnThreads() {
-        return new ExecutionTraits(backend, accepted, shortExecutions, false, maxDeferred, lastingThreads, callbacks);
+        return new ExecutionTraits(
+                backend, accepted, shortExecutions, false, maxDeferred, lastingThreads, callbacks, forgotten);
     }
 
     /** Checks the components. */
@@ -108,6 +125,7 @@ public record ExecutionTraits(
         requireNonNull(backend, "backend");
         requireNonNull(accepted, "accepted");
         requireNonNull(callbacks, "callbacks");
+        requireNonNull(forgotten, "forgotten");
         if (maxDeferred < 1) {
             throw new IllegalArgumentException("maxDeferred: " + maxDeferred + " (expected: >= 1)");
         }
@@ -122,6 +140,6 @@ public record ExecutionTraits(
     public ExecutionTraits withPlaces(Set<MemoryPlace.Kind> kinds) {
         AcceptedMemory changed = new AcceptedMemory(accepted.ofClients(), kinds);
         return new ExecutionTraits(
-                backend, changed, shortExecutions, blocksDevice, maxDeferred, lastingThreads, callbacks);
+                backend, changed, shortExecutions, blocksDevice, maxDeferred, lastingThreads, callbacks, forgotten);
     }
 }

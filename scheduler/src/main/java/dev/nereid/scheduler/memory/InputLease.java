@@ -13,6 +13,9 @@ public final class InputLease implements Runnable {
     private final List<ReferenceCountedMemory> added;
     private final AtomicBoolean ended = new AtomicBoolean();
 
+    /** Runs at the end; set before another thread has the lease. */
+    private Runnable onEnd = () -> {};
+
     /**
      * Takes over references.
      *
@@ -24,12 +27,51 @@ public final class InputLease implements Runnable {
         this.added = added;
     }
 
+    /**
+     * Sets what runs at the end, before the release. Called before another thread has the lease.
+     *
+     * @param action the action, which is short
+     */
+    public void onEnd(Runnable action) {
+        onEnd = action;
+    }
+
+    /**
+     * Returns whether the lease is ended.
+     *
+     * @return whether it was run
+     */
+    public boolean isEnded() {
+        return ended.get();
+    }
+
     @Override
     public void run() {
+        end(() -> {});
+    }
+
+    /**
+     * Ends the lease, unless it is ended.
+     *
+     * @param before runs before the release: who sees the memory released sees what the action does
+     */
+    public void end(Runnable before) {
         if (ended.compareAndSet(false, true)) {
+            try {
+                onEnd.run();
+                before.run();
+            } finally {
+                release();
+            }
+        }
+    }
+
+    private void release() {
+        try {
             for (int i = 0; i < added.size(); i++) {
                 added.get(i).release();
             }
+        } finally {
             release.run();
         }
     }

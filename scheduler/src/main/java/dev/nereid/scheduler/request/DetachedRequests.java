@@ -29,6 +29,12 @@ public final class DetachedRequests {
         /** Returns whether it is executed and not completed. */
         boolean isExecuting();
 
+        /** Returns whether its backend has a sender that is not ended. */
+        boolean hasSender();
+
+        /** Returns whether it has such a sender, and no client any more. */
+        boolean isForsaken();
+
         /** Returns when its current or last execution began. Another thread may see it late. */
         long startedNanos();
 
@@ -85,6 +91,16 @@ public final class DetachedRequests {
     /** Returns whether any of the requests is executed and not completed. */
     public boolean areExecuted() {
         return requests.stream().anyMatch(Detached::isExecuting);
+    }
+
+    /** Returns the number of requests whose backend has a sender that is not ended. */
+    public int openSenders() {
+        return (int) requests.stream().filter(Detached::hasSender).count();
+    }
+
+    /** Returns the number of those that have no client any more. */
+    public int forsaken() {
+        return (int) requests.stream().filter(Detached::isForsaken).count();
     }
 
     /** Returns the number of requests. */

@@ -275,7 +275,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
      * @return ends that; any thread may run it, once or more
      * @throws IllegalStateException if the inputs are freed
      */
-    public Runnable leaseInputs() {
+    public InputLease leaseInputs() {
         if (!tryRetain()) {
             throw inputsFreed();
         }

@@ -328,6 +328,16 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
         release();
     }
 
+    @Override
+    public boolean hasSender() {
+        return delivery.isStreamOpen();
+    }
+
+    @Override
+    public boolean isForsaken() {
+        return hasSender() && (isCompleted() || isCancelled());
+    }
+
     /** Returns whether the request is cancelled. */
     public boolean isCancelled() {
         return cancellation.isRequested();

@@ -24,6 +24,9 @@ final class ModelShutdown {
     /** The time to notify backends and clients after the budget. */
     private static final Duration ABANDON_TIMEOUT = Duration.ofSeconds(1);
 
+    /** How long a stop waits for the requests of a model before it looks for what a plugin has forgotten, at first. */
+    private static final long FIRST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     /** How often a stop looks whether only responses are left that models hold. */
     private static final long HELD_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
@@ -134,8 +137,15 @@ final class ModelShutdown {
 
     /** Waits until nothing is left of the requests of a model but responses that others hold, which end with those. */
     private boolean awaitIdle(Generation generation, long deadline) throws InterruptedException {
+        long lookAfter = FIRST_LOOK_NANOS;
+        long begun = nanoTime.getAsLong();
         while (true) {
-            long left = deadline - nanoTime.getAsLong();
+            long now = nanoTime.getAsLong();
+            if (now - begun >= lookAfter) { // a plugin may have forgotten what it has to end
+                generation.findForgotten();
+                lookAfter *= 2;
+            }
+            long left = deadline - now;
             boolean wasHeld = generation.isHeld();
             if (generation.model().awaitIdle(Math.min(left, HELD_LOOK_NANOS)) || (wasHeld && generation.isHeld())) {
                 return true;
@@ -172,7 +182,7 @@ final class ModelShutdown {
             model.executing().forEach((instance, thread) -> reportExecution(model, instance, thread));
             if (model.executing().isEmpty() && model.hasRequests()) {
                 String name = model.settings().name();
-                String held = live.holders().reason(List.of(model.scheduler().source()));
+                String held = generation.heldReason();
                 LOG.atWarn()
                         .addKeyValue("model", name)
                         .addKeyValue("version", model.version())

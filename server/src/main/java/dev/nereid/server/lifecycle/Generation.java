@@ -212,9 +212,10 @@ public final class Generation implements Resolution {
     }
 
     /**
-     * Waits for the requests that the version has. When all of them are completed, it looks for responses that plugins have
-     * forgotten. When no client has a response, it releases the ones that this version holds itself: the holder of its own
-     * responses may be this version, or wait for it in turn. Until then the plugin may need what it holds.
+     * Waits for the requests that the version has. It looks for senders and leases that its plugin has forgotten and, when all
+     * requests are completed, for responses that plugins have. When no client has a response, it releases the ones that this
+     * version holds itself: the holder of its own responses may be this version, or wait for it in turn. Until then the plugin
+     * may need what it holds.
      */
     private void awaitRequests() {
         model.drain();
@@ -223,7 +224,7 @@ public final class Generation implements Resolution {
         try {
             while (!model.awaitIdle(nanos)) {
                 boolean isHeld = isHeld();
-                if (mayHaveForgotten()) {
+                if (mayHaveForgotten() || model.hasOpenHandles()) {
                     holders.findForgotten();
                     nanos = Math.min(2 * nanos, LAST_LOOK_NANOS);
                 }
@@ -234,6 +235,28 @@ public final class Generation implements Resolution {
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Returns whether it is a load of this version of a model, which its key names. */
+    boolean isOf(String model, long version) {
+        return key.equals(model) && this.model.version() == version;
+    }
+
+    /**
+     * Says what plugins have to end or close before it is closed.
+     *
+     * @return the reason; empty if there is nothing
+     */
+    public String heldReason() {
+        String responses = holders.reason(List.of(model.scheduler().source()));
+        return responses.isEmpty() ? model.unendedReason() : responses;
+    }
+
+    /** Looks for senders and leases that its plugin has forgotten, if it has any. Takes as long as a collection of the heap. */
+    public void findForgotten() {
+        if (model.hasOpenHandles()) {
+            holders.findForgotten();
         }
     }
 

@@ -428,10 +428,23 @@ public final class LiveGenerations {
                 .toList();
     }
 
+    /** Says what plugins have to end or close before a version is unloaded; empty if there is nothing. */
+    String heldReason(String model, long version) {
+        String responses = holders.reason(sources(model, version));
+        return responses.isEmpty()
+                ? live.stream()
+                        .filter(one -> one.isOf(model, version))
+                        .map(one -> one.model().unendedReason())
+                        .filter(reason -> !reason.isEmpty())
+                        .findFirst()
+                        .orElse("")
+                : responses;
+    }
+
     /** Returns the sources of the responses of each generation of a version that is not closed. */
     List<Object> sources(String model, long version) {
         return live.stream()
-                .filter(one -> one.key().equals(model) && one.model().version() == version)
+                .filter(one -> one.isOf(model, version))
                 .map(one -> one.model().scheduler().source())
                 .toList();
     }

@@ -472,6 +472,33 @@ public final class ServedModel implements AutoCloseable {
                 : Optional.empty();
     }
 
+    /**
+     * Returns whether its plugin has senders or leases on inputs, which it may have forgotten.
+     *
+     * @return whether one is not ended
+     */
+    public boolean hasOpenHandles() {
+        return scheduler
+                .instances()
+                .filter(running -> running.openSenders() > 0 || running.openLeases() > 0)
+                .isPresent();
+    }
+
+    /**
+     * Says what its plugin has to end before it can be unloaded.
+     *
+     * @return the reason; empty if there is nothing
+     */
+    public String unendedReason() {
+        long senders =
+                scheduler.instances().map(InstanceControl::forsakenSenders).orElse(0);
+        long leases = scheduler.instances().map(InstanceControl::openLeases).orElse(0L);
+        String ofPlugin = " of plugin '" + config.getBackend() + "'";
+        String ofSenders = senders == 0 ? "" : "waits for senders that are not ended: " + senders + ofPlugin;
+        String ofLeases = leases == 0 ? "" : "waits for leases on inputs that are not ended: " + leases + ofPlugin;
+        return ofSenders.isEmpty() || ofLeases.isEmpty() ? ofSenders + ofLeases : ofSenders + "; " + ofLeases;
+    }
+
     /** Returns how many responses of other models it holds; empty if it has sent no request to any. */
     Optional<HeldResponses> heldResponses() {
         return responses().filter(ResponseHolder::isUsed).map(holder -> new HeldResponses(tags(), holder.size()));

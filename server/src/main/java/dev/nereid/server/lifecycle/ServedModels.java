@@ -334,7 +334,7 @@ public final class ServedModels implements ModelCatalog {
     /** Returns why a version is not unloaded yet; empty if nothing is known. */
     private String unloadReason(String key, ModelStatus status) {
         String held = status.version().isPresent()
-                ? live.holders().reason(live.sources(key, status.version().getAsLong()))
+                ? live.heldReason(key, status.version().getAsLong())
                 : "";
         return held.isEmpty() ? loads.overdueReason(status.name(), status.version(), true) : held;
     }

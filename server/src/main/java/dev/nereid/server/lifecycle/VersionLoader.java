@@ -199,7 +199,7 @@ public final class VersionLoader {
         Parts parts = new Parts(
                 config,
                 context.settings(),
-                traitsOf(config, lease, model),
+                traitsOf(config, resources, model),
                 labels,
                 model,
                 strategy,
@@ -274,7 +274,8 @@ public final class VersionLoader {
         }
     }
 
-    private static ExecutionTraits traitsOf(ModelConfig config, BackendLease lease, Model model) {
+    private static ExecutionTraits traitsOf(ModelConfig config, LeasedModel.Resources resources, Model model) {
+        BackendLease lease = resources.lease();
         BackendTraits traits = lease.backend().traits();
         BackendTraits.Execution execution = model.execution().orElse(traits.execution());
         return new ExecutionTraits(
@@ -284,7 +285,8 @@ public final class VersionLoader {
                         execution == BackendTraits.Execution.DEVICE_BLOCKING)
                 .withMaxDeferred(traits.maxDeferred())
                 .withLastingThreads(traits.lastingThreads())
-                .with(lease.callbacks());
+                .with(lease.callbacks())
+                .with(resources.responses()::forgotten);
     }
 
     /** Components of a version without its instances. */

@@ -5,6 +5,7 @@ import static java.util.stream.Collectors.joining;
 
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.ModelRef;
+import dev.nereid.scheduler.handle.PluginHandles;
 import dev.nereid.spi.Tensor;
 import java.util.Collection;
 import java.util.List;
@@ -198,7 +199,7 @@ public final class ResponseHolder {
         boolean isFirst = forgotten.getAndIncrement() == 0;
         boolean showsPlace = response.place() != null && placeReported.compareAndSet(false, true);
         if (isFirst || showsPlace) {
-            log("a response of model '" + response.model() + "' was", response.place());
+            reportResponses("a response of model '" + response.model() + "' was", response.place());
         }
     }
 
@@ -214,7 +215,7 @@ public final class ResponseHolder {
         List<HeldResponse> released =
                 held.stream().filter(HeldResponse::release).toList();
         if (!released.isEmpty()) {
-            log(
+            reportResponses(
                     describe(released),
                     released.stream()
                             .map(HeldResponse::place)
@@ -236,7 +237,29 @@ public final class ResponseHolder {
                 + (responses.size() == 1 ? " was" : " were");
     }
 
-    private void log(String what, @Nullable Throwable place) {
+    /**
+     * Reports senders or leases that the plugin has forgotten, and that the server ends.
+     *
+     * @param kind what was forgotten
+     * @param number how many the plugin has forgotten so far
+     * @param place where it got one of them; {@code null} if that was not recorded
+     */
+    public void forgotten(PluginHandles.Kind kind, long number, @Nullable Throwable place) {
+        boolean isOne = number == 1;
+        String ended = isOne ? " was not ended, and the server ended it" : " were not ended, and the server ended them";
+        String what = switch (kind) {
+            case SENDER ->
+                (isOne ? "a sender of a request" : number + " senders of requests") + ended
+                        + " (expected: ResponseSender.complete or fail)";
+            case LEASE ->
+                (isOne ? "a lease on the inputs of a request" : number + " leases on the inputs of requests")
+                        + ended
+                        + " (expected: to run what InferenceRequest.leaseInputs returned)";
+        };
+        log(describe() + ": " + what, place);
+    }
+
+    private void reportResponses(String what, @Nullable Throwable place) {
         report(what, "ModelResponse.close, such as by try-with-resources", place);
     }
 
@@ -252,6 +275,10 @@ public final class ResponseHolder {
                 + " not closed, and the server released "
                 + (what.endsWith("was") ? "it" : "them")
                 + " (expected: " + expected + ")";
+        log(sentence, place);
+    }
+
+    private void log(String sentence, @Nullable Throwable place) {
         all.forgot(sentence);
         LoggingEventBuilder event = LOG.atWarn().setCause(place);
         if (caller.isPresent()) {

@@ -1,0 +1,24 @@
+package dev.nereid.scheduler.handle;
+
+import dev.nereid.spi.ResponseSender;
+
+/** A sender that the server ends when its plugin has forgotten it. Safe for use by any thread. */
+public interface EndableSender extends ResponseSender {
+    /** Adds a handle. */
+    void retainHandle();
+
+    /**
+     * Removes a handle that the plugin can not reach any more. Never blocks.
+     *
+     * @return whether {@link #forgotten} has something to do: it was the last one
+     */
+    boolean releaseHandle();
+
+    /**
+     * Ends the sender, which fails its request, unless that is done. Discards the responses that were neither sent nor
+     * discarded: nothing reaches them any more.
+     *
+     * @param report called once the sender is ended by this, before its request fails
+     */
+    void forgotten(Runnable report);
+}

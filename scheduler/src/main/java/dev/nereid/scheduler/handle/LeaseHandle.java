@@ -1,0 +1,29 @@
+package dev.nereid.scheduler.handle;
+
+import dev.nereid.scheduler.memory.InputLease;
+import java.lang.ref.Reference;
+
+/**
+ * A lease on inputs as its plugin has it. Safe for use by any thread.
+ *
+ * <p>The server never refers to it, so that it notices when the plugin has forgotten the lease.
+ */
+final class LeaseHandle implements Runnable {
+    private final InputLease lease;
+    private final Reachability reachability;
+
+    LeaseHandle(InputLease lease, Reachability reachability) {
+        this.lease = lease;
+        this.reachability = reachability;
+    }
+
+    @Override
+    public void run() {
+        try {
+            lease.run();
+        } finally {
+            Reference.reachabilityFence(reachability);
+            Reference.reachabilityFence(this);
+        }
+    }
+}
