@@ -114,12 +114,25 @@ public final class GrpcFrontend implements AutoCloseable {
      * @return the front end, to be closed by the caller
      * @throws IOException if the address cannot be listened on; {@link dev.nereid.api.tls.TlsFilesException} if a TLS file cannot
      *     be used
+     * @throws IllegalStateException if the program has other versions of libraries, such as those of a framework
      */
     public static GrpcFrontend start(InferenceServer server, GrpcOptions options, EventLoopGroups groups)
             throws IOException {
         requireNonNull(server, "server");
         requireNonNull(options, "options");
         requireNonNull(groups, "groups");
+        try {
+            return open(server, options, groups);
+        } catch (LinkageError e) {
+            throw new IllegalStateException(
+                    "gRPC front end: Netty and gRPC of other versions (expected: Netty 4.2 and gRPC 1.81, or later; import"
+                            + " netty-bom and nereid-bom before other BOMs): " + e,
+                    e);
+        }
+    }
+
+    private static GrpcFrontend open(InferenceServer server, GrpcOptions options, EventLoopGroups groups)
+            throws IOException {
         TransportLogFilter.install();
         EventLoop timer = groups.workers().next();
         ShutdownInterceptor shutdown = new ShutdownInterceptor(server.refusals());

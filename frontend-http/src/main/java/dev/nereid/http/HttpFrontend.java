@@ -11,10 +11,7 @@ import dev.nereid.http.connection.EventLoopServer;
 import dev.nereid.http.connection.HttpConnectionOptions;
 import dev.nereid.http.json.JsonMemoryLimiter;
 import dev.nereid.http.tls.VertxTlsOptions;
-import io.vertx.core.DeploymentOptions;
 import io.vertx.core.Future;
-import io.vertx.core.ThreadingModel;
-import io.vertx.core.VerticleBase;
 import io.vertx.core.Vertx;
 import io.vertx.core.http.HttpServerOptions;
 import io.vertx.core.internal.ContextInternal;
@@ -75,9 +72,18 @@ public final class HttpFrontend implements AutoCloseable {
      * @return the running front end, to be closed by the caller
      * @throws IOException if the address cannot be listened on; {@link dev.nereid.api.tls.TlsFilesException} if a TLS
      *     file cannot be used
+     * @throws IllegalStateException if the program has other versions of libraries, such as those of a framework
      */
     public static HttpFrontend start(Vertx vertx, InferenceServer server, HttpOptions options) throws IOException {
-        return start(vertx, server, options, new JsonMemoryLimiter());
+        requireNonNull(vertx, "vertx");
+        try {
+            return start(vertx, server, options, new JsonMemoryLimiter());
+        } catch (LinkageError e) {
+            throw new IllegalStateException(
+                    "HTTP front end: Vert.x and Netty of other versions (expected: Vert.x 5.1 and Netty 4.2, or later; import"
+                            + " their BOMs before other BOMs): " + e,
+                    e);
+        }
     }
 
     /** Starts serving with another limit on the memory of large JSON texts. */
@@ -106,23 +112,18 @@ public final class HttpFrontend implements AutoCloseable {
                 : SocketAddress.inetSocketAddress(options.port(), options.address());
         ConnectionAcceptor acceptor = new ConnectionAcceptor(
                 options.connections().limiter(), credentials.isPresent(), jsonMemory, System::nanoTime);
-        Future<String> deployed = vertx.deployVerticle(
-                () -> new VerticleBase() {
-                    @Override
-                    public Future<?> start() {
-                        EventLoopServer http =
-                                create((ContextInternal) context, server, options, acceptor, credentials);
-                        return http.listen(address).onSuccess(_ -> servers.add(http));
-                    }
-                },
-                new DeploymentOptions()
-                        .setInstances(options.eventLoops())
-                        .setThreadingModel(ThreadingModel.EVENT_LOOP));
+        Future<String> deployed = EventLoopDeployment.of(vertx, options.eventLoops(), context -> {
+            EventLoopServer http = create(context, server, options, acceptor, credentials);
+            return http.listen(address).onSuccess(_ -> servers.add(http));
+        });
         try {
             String deployment =
                     deployed.toCompletionStage().toCompletableFuture().get(START_TIMEOUT.toSeconds(), TimeUnit.SECONDS);
             return new HttpFrontend(vertx, options, acceptor, servers, deployment, credentials);
         } catch (ExecutionException | TimeoutException e) {
+            if (e.getCause() instanceof LinkageError linkage) {
+                throw linkage;
+            }
             throw new IOException(
                     "http-port: " + options.port() + " (expected: a port that is free on " + options.address() + "): "
                             + (e.getCause() == null ? "timed out" : e.getCause().getMessage()),

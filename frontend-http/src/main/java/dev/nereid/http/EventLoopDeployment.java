@@ -1,0 +1,36 @@
+package dev.nereid.http;
+
+import io.vertx.core.DeploymentOptions;
+import io.vertx.core.Future;
+import io.vertx.core.ThreadingModel;
+import io.vertx.core.VerticleBase;
+import io.vertx.core.Vertx;
+import io.vertx.core.internal.ContextInternal;
+import java.util.function.Function;
+
+/**
+ * Starts servers on event loops. Static functions only. A class beside {@link HttpFrontend}, which so can be loaded, and say
+ * what is wrong, with a Vert.x that has not the types used here.
+ */
+final class EventLoopDeployment {
+    private EventLoopDeployment() {}
+
+    /**
+     * Starts a server on each of some event loops.
+     *
+     * @param vertx provides the event loops
+     * @param count their number
+     * @param server starts the server of one event loop
+     * @return the deployment, with which the event loops are released
+     */
+    static Future<String> of(Vertx vertx, int count, Function<ContextInternal, Future<?>> server) {
+        return vertx.deployVerticle(
+                () -> new VerticleBase() {
+                    @Override
+                    public Future<?> start() {
+                        return server.apply((ContextInternal) context);
+                    }
+                },
+                new DeploymentOptions().setInstances(count).setThreadingModel(ThreadingModel.EVENT_LOOP));
+    }
+}
