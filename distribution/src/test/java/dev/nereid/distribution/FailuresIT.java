@@ -20,6 +20,7 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -285,16 +286,54 @@ final class FailuresIT {
                     .contains("nv_inference_request_success{model=\"hasty\"");
             Eventually.holds("not ready", TIMEOUT_SECONDS, () -> metricsStatus(server, "/v2/health/ready") == 400);
             Eventually.holds("reported", TIMEOUT_SECONDS, () -> isReported(server));
+            long start = System.nanoTime();
+            assertThat(InstalledServer.run("models", "--url", server.address("HTTP"))
+                            .err())
+                    .contains("no response within 10 s, and none to /v2/health/live")
+                    .contains("'event loop is blocked'");
+            assertThat(Duration.ofNanos(System.nanoTime() - start))
+                    .as("the limit of a request is 600 s")
+                    .isLessThan(Duration.ofSeconds(60));
             Files.delete(gate);
             held.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
             Eventually.holds("ready", TIMEOUT_SECONDS, () -> metricsStatus(server, "/v2/health/ready") == 200);
             assertThat(server.metrics("POST", "/v2/health/live").statusCode()).isEqualTo(405);
+
+            // From now on the thread of the instance executes.
+            Files.createFile(gate);
+            CompletableFuture<HttpResponse<String>> next = inferLater(server, "hasty", TroubleBackendProvider.WAIT);
+            Eventually.holds("held again", TIMEOUT_SECONDS, () -> isExecuted(server, "hasty"));
+            assertThat(status(server, "/v2/health/live")).isEqualTo(200);
+            assertThat(infer(server, "other", 4).body()).contains("[4.0]");
+            Files.delete(gate);
+            next.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
 
             server.interrupt();
             assertThat(server.awaitEnd().err())
                     .contains("event loop is blocked")
                     .contains("model=hasty version=1 instance=hasty_0")
                     .doesNotContain("has been blocked for");
+        }
+    }
+
+    /** It has an event loop as long as it blocks, and the port of metrics answers. */
+    @Test
+    void aReadinessCheckThatBlocksIsReported() throws Exception {
+        models.model(
+                "checking", config("trouble", "parameters { key: \"wait_in_check\" value { string_value: \"1\" } }"));
+        Path gate = Files.createFile(models.directory().resolve("checking/gate"));
+        try (InstalledServer server = serve(Map.of(), "--http-thread-count=1")) {
+            CompletableFuture<Integer> check = CompletableFuture.supplyAsync(
+                    () -> status(server, "/v2/models/checking/ready"), InstalledServer.BLOCKING);
+
+            server.awaitErr("event loop is blocked", "TroubledModel.await");
+            assertThat(server.metrics("GET", "/v2/health/live").statusCode()).isEqualTo(200);
+            assertThat(server.metrics("GET", "/v2/health/ready").statusCode()).isEqualTo(200);
+            assertThat(server.metrics("GET", "/metrics").body()).contains("nv_inference_request_success");
+
+            Files.delete(gate);
+            assertThat(check.get(TIMEOUT_SECONDS, TimeUnit.SECONDS)).isEqualTo(200);
+            assertThat(infer(server, "checking", 4).body()).contains("[4.0]");
         }
     }
 

@@ -19,6 +19,8 @@ import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -144,6 +146,44 @@ final class MisbehaviorIT {
         }
     }
 
+    /** An output that does not fit the configuration, and what the log says. */
+    enum Wrong {
+        RANK(
+                TroubleBackendProvider.WRONG_RANK,
+                "'OUTPUT0', configured [1], given [1,1]",
+                "output does not fit the configuration"),
+        DIMENSION(
+                TroubleBackendProvider.WRONG_DIMENSION,
+                "'OUTPUT0', configured [1], given [2]",
+                "output does not fit the configuration"),
+        TYPE(
+                TroubleBackendProvider.WRONG_TYPE,
+                "'OUTPUT0', configured FP32, given INT32",
+                "output has another type than configured"),
+        MISSING(
+                TroubleBackendProvider.NO_OUTPUT,
+                "'OUTPUT0', configured [1], given nothing",
+                "output missing from a response"),
+        UNKNOWN(
+                TroubleBackendProvider.UNKNOWN_OUTPUT,
+                "'OUTPUT9', configured nothing, given FP32 [1]",
+                "output dropped, which is not in the configuration");
+
+        private final int selector;
+        private final String output;
+        private final String event;
+
+        Wrong(int selector, String output, String event) {
+            this.selector = selector;
+            this.output = output;
+            this.event = event;
+        }
+
+        String model() {
+            return "wrong_" + name().toLowerCase(Locale.ROOT);
+        }
+    }
+
     @TempDir
     private static Path directory;
 
@@ -159,6 +199,12 @@ final class MisbehaviorIT {
         }
         models.model("called", Repository.identity(0, "FP32", "[ -1 ]", ""));
         models.model("forgetful", config(parameters("callee", "called")));
+        for (String model : new String[] {"leaking", "looping", "waiting", "deferring"}) {
+            models.model(model, config(""));
+        }
+        for (Wrong wrong : Wrong.values()) {
+            models.model(wrong.model(), config("").replaceFirst("(?s)(output .*)\\[ -1 ]", "$1[ 1 ]"));
+        }
         for (String where : new String[] {"wait_in_load", "wait_in_close", "wait_in_model_close"}) {
             models.model(where, config(parameters(where, "1")));
         }
@@ -344,6 +390,130 @@ final class MisbehaviorIT {
         assertThat(infer("forgetful", 4).body()).contains("[4.0]");
         unload("forgetful");
         assertOthersServe();
+    }
+
+    @Test
+    void memoryThatIsKeptIsReleasedWithItsModel() throws Exception {
+        load("leaking");
+        infer("leaking", TroubleBackendProvider.KEEP_MEMORY);
+        infer("leaking", TroubleBackendProvider.KEEP_MEMORY);
+
+        unload("leaking");
+
+        assertForgotten("2 allocations of 2000 bytes of instance 'leaking_0' were", "them", "TroubledModel.leak");
+        Eventually.holds("unloaded", TIMEOUT_SECONDS, () -> !index().contains("UNLOADING"));
+        assertOthersServe();
+    }
+
+    @Test
+    void memoryThatIsForgottenIsReleasedWhileItsModelServes() throws Exception {
+        load("leaking");
+        infer("leaking", TroubleBackendProvider.FORGET_MEMORY);
+
+        Eventually.holds("found", TIMEOUT_SECONDS, () -> {
+            collectGarbage();
+            return server.errSoFar().contains("an allocation of 1000 bytes of instance 'leaking_0'");
+        });
+
+        assertForgotten("an allocation of 1000 bytes of instance 'leaking_0' was", "it", "TroubledModel.leak");
+        assertThat(infer("leaking", 4).body()).contains("[4.0]");
+        unload("leaking");
+    }
+
+    @Test
+    void listenersThatAreKeptEndWithTheirModel() {
+        load("leaking");
+        infer("leaking", TroubleBackendProvider.LISTEN);
+        infer("leaking", TroubleBackendProvider.LISTEN);
+
+        unload("leaking");
+
+        assertForgotten("2 actions of onLogLevel were", "them", "TroubledModel.listen");
+    }
+
+    /** Says so once, with the place. */
+    private static void assertForgotten(String what, String released, String frame) {
+        String sentence = "model 'leaking', version 1, plugin 'trouble': " + what
+                + " not closed, and the server released " + released;
+        assertThat(server.awaitErr(sentence, frame)).containsOnlyOnce(sentence);
+    }
+
+    private static void collectGarbage() {
+        try {
+            new ProcessBuilder(
+                            Path.of(System.getProperty("java.home"), "bin/jcmd").toString(),
+                            String.valueOf(server.pid()),
+                            "GC.run")
+                    .redirectErrorStream(true)
+                    .start()
+                    .waitFor();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** Three models of one plugin are stuck at a time. */
+    @Test
+    void theStackOfAReportIsOfItsModel() throws Exception {
+        Map<String, Integer> stuck = Map.of(
+                "looping",
+                TroubleBackendProvider.LOOP,
+                "waiting",
+                TroubleBackendProvider.WAIT,
+                "deferring",
+                TroubleBackendProvider.DEFER);
+        List<Path> gates = new ArrayList<>();
+        List<CompletableFuture<HttpResponse<String>>> requests = new ArrayList<>();
+        for (String model : List.of("looping", "waiting", "deferring")) { // the deferred one is found last
+            load(model);
+            gates.add(close(model));
+            requests.add(inferLater(model, stuck.get(model)));
+            Eventually.holds("not ready", TIMEOUT_SECONDS, () -> status("/v2/models/" + model + "/ready") == 400);
+        }
+
+        Eventually.holds(
+                "in the log", TIMEOUT_SECONDS, () -> stack("deferring").contains("TroubledModel.lambda$defer"));
+        assertThat(stack("looping")).contains("TroubledModel.loop").doesNotContain("TroubledModel.await");
+        assertThat(stack("waiting")).contains("TroubledModel.await").doesNotContain("TroubledModel.loop");
+        assertThat(stack("deferring")).doesNotContain("TroubledModel.loop", "instance/waiting");
+
+        for (Path gate : gates) {
+            Files.delete(gate);
+        }
+        for (CompletableFuture<HttpResponse<String>> request : requests) {
+            assertThat(request.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).statusCode())
+                    .isEqualTo(200);
+        }
+        stuck.keySet().forEach(MisbehaviorIT::unload);
+    }
+
+    /** Returns the line of the log that an execution of a model takes too long, and the stack that follows. */
+    private static String stack(String model) {
+        List<String> lines = server.errSoFar()
+                .lines()
+                .dropWhile(line -> !(line.contains("takes longer than its limit") && line.contains("model=" + model)))
+                .toList();
+        Stream<String> stack = lines.stream().skip(1).takeWhile(line -> !line.contains(" WARN "));
+        return Stream.concat(lines.stream().limit(1), stack).collect(Collectors.joining("\n"));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void outputsThatDoNotFitAreToldOnce(Wrong wrong) throws Exception {
+        load(wrong.model());
+        for (int i = 0; i < 3; i++) {
+            assertThat(infer(wrong.model(), wrong.selector).statusCode()).isEqualTo(200);
+        }
+
+        assertThat(server.awaitErr(wrong.output))
+                .satisfies(log -> assertThat(log.lines()
+                                .filter(line -> line.contains("model=" + wrong.model()) && line.contains(wrong.output)))
+                        .singleElement()
+                        .asString()
+                        .contains("WARN", wrong.event));
+        unload(wrong.model());
     }
 
     private static String index() {

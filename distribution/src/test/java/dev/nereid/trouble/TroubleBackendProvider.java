@@ -2,21 +2,25 @@ package dev.nereid.trouble;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Batch;
+import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.Parameters;
+import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.io.IOException;
 import java.io.InputStream;
@@ -32,6 +36,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -41,7 +47,7 @@ import java.util.concurrent.locks.LockSupport;
  * Provides the backend {@code trouble}, which misbehaves on request. {@code OUTPUT0} is {@code INPUT0}, unless the
  * first number of the input selects misbehavior, which lasts while the file {@code gate} is in the model's directory.
  * Models with the parameter {@code short} declare their executions short; those with {@code wait_in_load},
- * {@code wait_in_close} and {@code wait_in_model_close} wait for the gate there. Immutable.
+ * {@code wait_in_close}, {@code wait_in_model_close} and {@code wait_in_check} wait for the gate there. Immutable.
  */
 public final class TroubleBackendProvider implements BackendProvider {
     public static final int EXIT = -1;
@@ -60,6 +66,18 @@ public final class TroubleBackendProvider implements BackendProvider {
     public static final int LEAK_HEAP = -14;
     public static final int KEEP_RESPONSE = -15;
     public static final int FORGET_RESPONSE = -16;
+
+    public static final int KEEP_MEMORY = -17;
+    public static final int FORGET_MEMORY = -18;
+    public static final int LISTEN = -19;
+    public static final int WRONG_RANK = -20;
+    public static final int WRONG_DIMENSION = -21;
+    public static final int WRONG_TYPE = -22;
+    public static final int NO_OUTPUT = -23;
+    public static final int UNKNOWN_OUTPUT = -24;
+
+    /** The bytes of {@link #KEEP_MEMORY} and {@link #FORGET_MEMORY}. */
+    public static final int BYTES = 1000;
 
     /** The status of {@link #EXIT}. */
     public static final int STATUS = 7;
@@ -84,7 +102,7 @@ public final class TroubleBackendProvider implements BackendProvider {
         return TroubledModel::of;
     }
 
-    private static final List<ModelResponse> RESPONSES = new CopyOnWriteArrayList<>();
+    private static final List<AutoCloseable> KEPT = new CopyOnWriteArrayList<>();
 
     private record TroubledModel(
             Path directory,
@@ -115,7 +133,13 @@ public final class TroubleBackendProvider implements BackendProvider {
             return new ModelInstance() {
                 @Override
                 public void execute(Batch batch) {
-                    TroubledModel.this.execute(batch);
+                    TroubledModel.this.execute(batch, context);
+                }
+
+                @Override
+                public CompletionStage<Void> checkReady() {
+                    waitIn("wait_in_check");
+                    return CompletableFuture.completedFuture(null);
                 }
 
                 @Override
@@ -140,7 +164,7 @@ public final class TroubleBackendProvider implements BackendProvider {
             return directory.resolve("gate");
         }
 
-        private void execute(Batch batch) {
+        private void execute(Batch batch, InstanceContext instance) {
             for (InferenceRequest request : batch.requests()) {
                 Tensor input = request.input("INPUT0").orElseThrow();
                 switch ((int) input.data().get(FLOAT, 0)) {
@@ -153,8 +177,11 @@ public final class TroubleBackendProvider implements BackendProvider {
                     case WAIT -> await(gate());
                     case LOOP -> loop(gate());
                     case LEAK_HEAP -> leakHeap();
-                    case KEEP_RESPONSE -> RESPONSES.add(ask(request, input));
+                    case KEEP_RESPONSE -> KEPT.add(ask(request, input));
                     case FORGET_RESPONSE -> ask(request, input);
+                    case KEEP_MEMORY -> KEPT.add(leak(instance));
+                    case FORGET_MEMORY -> leak(instance);
+                    case LISTEN -> listen();
                     case EXHAUST_DIRECT_MEMORY -> exhaustDirectMemory(gate());
                     case EXIT_ELSEWHERE -> Thread.ofPlatform().name("exiting").start(() -> System.exit(STATUS));
                     default -> {}
@@ -163,9 +190,26 @@ public final class TroubleBackendProvider implements BackendProvider {
                     case DEFER -> defer(batch, request, input);
                     case CALL -> call(batch, request, input);
                     case CHANGE_OUTPUT -> putAndChange(request, input);
+                    case WRONG_RANK -> request.response().allocate("OUTPUT0", DataType.FP32, Shape.of(1, 1));
+                    case WRONG_DIMENSION -> request.response().allocate("OUTPUT0", DataType.FP32, Shape.of(2));
+                    case WRONG_TYPE -> request.response().allocate("OUTPUT0", DataType.INT32, Shape.of(1));
+                    case NO_OUTPUT -> {}
+                    case UNKNOWN_OUTPUT -> {
+                        request.response().put("OUTPUT0", input, () -> {});
+                        request.response().allocate("OUTPUT9", DataType.FP32, Shape.of(1));
+                    }
                     default -> request.response().put("OUTPUT0", input, () -> {});
                 }
             }
+        }
+
+        /** Allocates memory that is not closed. */
+        private static AllocatedMemory leak(InstanceContext instance) {
+            return instance.allocate(MemoryPlace.HOST, BYTES);
+        }
+
+        private void listen() {
+            context.onLogLevel(_ -> {});
         }
 
         private static void loop(Path gate) {
