@@ -3,6 +3,7 @@ package dev.nereid.scheduler.sequence;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
 import java.util.List;
@@ -39,6 +40,13 @@ final class LiveSequence {
 
     /** Whether a request is in execution. */
     boolean busy;
+
+    /**
+     * The last request if its sender was open at the end of the execution: the sequence is not idle until it ends. {@code
+     * null} otherwise.
+     */
+    @Nullable
+    ScheduledRequest responding;
 
     /** Whether the client of the request that goes first does not read its responses, so that it is not executed. */
     boolean paused;
@@ -127,6 +135,16 @@ final class LiveSequence {
             throw new IllegalStateException("sequence: no request waits (expected: one)");
         }
         return first;
+    }
+
+    /** Returns whether the last request, which was executed, has a sender that is open. */
+    boolean isResponding() {
+        ScheduledRequest last = responding;
+        if (last != null && last.delivery().isStreamOpen()) {
+            return true;
+        }
+        responding = null;
+        return false;
     }
 
     /** Returns whether a request waits for its execution, and for nothing else. */

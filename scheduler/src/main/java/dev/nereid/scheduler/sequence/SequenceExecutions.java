@@ -76,6 +76,7 @@ final class SequenceExecutions {
         }
         sequence.started = true;
         sequence.busy = true;
+        sequence.responding = null;
         if (entry.ends()) {
             table.placement().vacate(sequence);
         }
@@ -110,7 +111,7 @@ final class SequenceExecutions {
 
     private void releaseOne(SequenceExecution execution) {
         try {
-            released(execution.sequence(), execution.request().endsCancelled());
+            released(execution.sequence(), execution.request());
         } catch (RuntimeException | Error e) { // such as no memory: the others of the batch are not affected
             failed("end of a sequence's execution failed", e);
         }
@@ -124,11 +125,12 @@ final class SequenceExecutions {
                 .log(event + " (model '{}')", inputs.modelName());
     }
 
-    private void released(LiveSequence sequence, boolean cancelled) {
+    private void released(LiveSequence sequence, ScheduledRequest request) {
         if (iterative) {
-            table.endIteration(sequence, cancelled ? SequenceEndReason.CANCELLED : SequenceEndReason.END);
+            table.endIteration(sequence, request.endsCancelled() ? SequenceEndReason.CANCELLED : SequenceEndReason.END);
         } else {
             sequence.busy = false;
+            sequence.responding = request.delivery().isStreamOpen() ? request : null;
             table.becameFree(sequence);
         }
     }

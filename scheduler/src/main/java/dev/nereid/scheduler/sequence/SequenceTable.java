@@ -416,7 +416,14 @@ final class SequenceTable {
 
     /** Ends what has expired. */
     void expire() {
-        times.expire(nanoTime.getAsLong(), sequence -> endAfterWaiting(sequence, SequenceEndReason.IDLE));
+        long now = nanoTime.getAsLong();
+        times.expire(now, sequence -> {
+            if (sequence.isResponding()) { // its idle time begins at the end of its sender, or up to one such time later
+                times.addIdle(sequence, now);
+            } else {
+                endAfterWaiting(sequence, SequenceEndReason.IDLE);
+            }
+        });
     }
 
     boolean has(Sequence.Id id) {

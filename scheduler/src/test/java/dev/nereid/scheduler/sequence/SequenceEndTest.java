@@ -10,9 +10,12 @@ import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.SteppedSequences;
 import dev.nereid.scheduler.SteppedSequences.Sent;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -141,6 +144,30 @@ final class SequenceEndTest {
             Sent next = s.send(sequence(1), 2);
             s.step(0);
             assertThat(next.sum()).isEqualTo(2);
+        }
+    }
+
+    @ParameterizedTest
+    @FieldSource("PLANS")
+    void aSequenceWithAnOpenSenderIsNotIdle(SequencePlan plan) {
+        List<ResponseSender> senders = new ArrayList<>();
+        try (SteppedSequences s = new SteppedSequences(SteppedSequences.settings(2), plan, batch ->
+                batch.requests().forEach(request -> senders.add(request.sender())))) {
+            Sequence.Id id = new Sequence.Id.Numeric(1);
+            Sent late = s.send(sequence(1).start(), 1);
+            s.steps();
+            for (int i = 0; i < 3; i++) {
+                s.advance(Plans.IDLE.toNanos());
+            }
+            assertThat(s.queue.hasSequence(id)).isTrue();
+
+            senders.getFirst().fail(new BackendException(ErrorCode.NOT_FOUND, "too late"));
+            late.observer().assertError(ErrorCode.NOT_FOUND, "too late");
+            s.advance(Plans.IDLE.toNanos());
+
+            assertThat(s.queue.hasSequence(id)).isFalse();
+            s.steps();
+            assertThat(s.instances.getFirst().ended()).containsExactly(ended(1, SequenceEnd.IDLE));
         }
     }
 
