@@ -194,7 +194,8 @@ public final class BackendTraits {
 
     /**
      * Returns the same traits with a limit on deferred executions. An instance with as many open ones gets its next
-     * batch when one of them has ended.
+     * batch when one of them has ended. Requests with a {@linkplain InferenceRequest#sender() sender} do not count when
+     * their execution is finished: the limits of the load bound them, as those of requests that wait.
      *
      * @param limit the largest number of {@linkplain Batch#defer deferred} executions of one instance, at least 1
      * @return the changed traits

@@ -18,11 +18,13 @@ import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.rate.RateResource;
 import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
@@ -103,6 +105,29 @@ final class MaxDeferredTest {
     @Test
     void isAtLeastOne() {
         assertThatIllegalArgumentException().isThrownBy(() -> traits(0, false));
+    }
+
+    /** The limits of the load bound them. */
+    @Test
+    void requestsWithASenderDoNotCount() {
+        List<ResponseSender> senders = new ArrayList<>();
+        SteppedScheduler scheduler = new SteppedScheduler(
+                model,
+                BatchPlanner.oneByOne(),
+                BatchingPolicy.NONE,
+                memory,
+                traits(1, false),
+                new FakeInstance(batch -> senders.add(batch.requests().getFirst().sender())));
+        for (int i = 0; i < 3; i++) {
+            RecordingObserver observer = new RecordingObserver();
+            observers.add(observer);
+            scheduler.submit(
+                    Requests.to(model, memory).floats("IN", Shape.of(1, 2), 1).of(1), observer);
+            assertThat(scheduler.step()).isTrue();
+        }
+
+        assertThat(senders).hasSize(3);
+        senders.forEach(sender -> sender.fail(new BackendException(ErrorCode.NOT_FOUND, "none")));
     }
 
     @Test
