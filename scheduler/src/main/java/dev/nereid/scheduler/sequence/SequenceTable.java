@@ -418,7 +418,8 @@ final class SequenceTable {
     void expire() {
         long now = nanoTime.getAsLong();
         times.expire(now, sequence -> {
-            if (sequence.isResponding()) { // its idle time begins at the end of its sender, or up to one such time later
+            if (sequence
+                    .isResponding()) { // its idle time begins at the end of its sender, or up to one such time later
                 times.addIdle(sequence, now);
             } else {
                 endAfterWaiting(sequence, SequenceEndReason.IDLE);

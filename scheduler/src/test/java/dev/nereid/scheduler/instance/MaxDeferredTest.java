@@ -117,7 +117,8 @@ final class MaxDeferredTest {
                 BatchingPolicy.NONE,
                 memory,
                 traits(1, false),
-                new FakeInstance(batch -> senders.add(batch.requests().getFirst().sender())));
+                new FakeInstance(
+                        batch -> senders.add(batch.requests().getFirst().sender())));
         for (int i = 0; i < 3; i++) {
             RecordingObserver observer = new RecordingObserver();
             observers.add(observer);

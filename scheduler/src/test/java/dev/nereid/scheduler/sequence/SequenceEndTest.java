@@ -151,8 +151,10 @@ final class SequenceEndTest {
     @FieldSource("PLANS")
     void aSequenceWithAnOpenSenderIsNotIdle(SequencePlan plan) {
         List<ResponseSender> senders = new ArrayList<>();
-        try (SteppedSequences s = new SteppedSequences(SteppedSequences.settings(2), plan, batch ->
-                batch.requests().forEach(request -> senders.add(request.sender())))) {
+        try (SteppedSequences s = new SteppedSequences(
+                SteppedSequences.settings(2),
+                plan,
+                batch -> batch.requests().forEach(request -> senders.add(request.sender())))) {
             Sequence.Id id = new Sequence.Id.Numeric(1);
             Sent late = s.send(sequence(1).start(), 1);
             s.steps();
