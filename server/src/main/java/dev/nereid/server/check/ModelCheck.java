@@ -147,9 +147,8 @@ final class ModelCheck implements AutoCloseable {
             }
             return true;
         });
-        try (VersionFiles files = backends.fileCopies().of(prepared.directory())) {
-            completed = VersionCompletion.complete(options, requiring, version, lease, files, Supervision.NONE);
-        }
+        VersionFiles files = backends.fileCopies().of(prepared.directory());
+        completed = VersionCompletion.complete(options, requiring, version, lease, files, Supervision.NONE);
         if (!missing.isEmpty()) {
             String name = missing.iterator().next();
             throw new InferenceException(

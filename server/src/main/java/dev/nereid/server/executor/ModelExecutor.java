@@ -97,11 +97,16 @@ public final class ModelExecutor implements Executor {
     private void passOn() {
         Runnable missed = threads.isShutdown() ? null : waiting.poll();
         if (missed != null) {
-            try {
-                threads.execute(missed);
-            } catch (RejectedExecutionException _) { // closed meanwhile
-                ended();
-            }
+            passOn(missed);
+        }
+    }
+
+    /** Submits a task again, or runs it if the executor has been closed meanwhile. */
+    void passOn(Runnable missed) {
+        try {
+            threads.execute(missed);
+        } catch (RejectedExecutionException _) { // it was accepted before
+            missed.run();
         }
     }
 

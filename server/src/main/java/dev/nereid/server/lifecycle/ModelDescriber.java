@@ -90,11 +90,9 @@ public final class ModelDescriber {
                     required.add(name);
                     return true;
                 });
-                try (VersionFiles files = backends.fileCopies().of(prepared.directory())) {
-                    ModelConfig config =
-                            VersionCompletion.complete(options, recording, version, lease, files, supervision);
-                    versions.put(version, version(key, version, config, required));
-                }
+                VersionFiles files = backends.fileCopies().of(prepared.directory());
+                ModelConfig config = VersionCompletion.complete(options, recording, version, lease, files, supervision);
+                versions.put(version, version(key, version, config, required));
             }
         }
         return new OnDemandModel(key, versions, byteSize, pinned.test(ModelKey.name(key)));

@@ -12,6 +12,7 @@ import dev.nereid.server.config.UnsupportedFeatures;
 import dev.nereid.server.dependency.RequiredModels;
 import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.files.VersionFiles;
+import dev.nereid.server.instance.Rollback;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.PluginLogger;
 import dev.nereid.server.plugin.boundary.KeptObjects;
@@ -41,8 +42,9 @@ public final class VersionCompletion {
      * @param options how models are loaded
      * @param prepared the version's model
      * @param version the version
-     * @param lease a lease on the model's backend
-     * @param files the private copies of the version's files
+     * @param lease a lease on the model's backend, owned by the caller
+     * @param files the private copies of the version's files; closed here, but after the last task of the backend, as
+     *     another lease is
      * @param supervision limits the time that tasks of the backend may take after the completion
      * @return the configuration with which the version would be loaded
      * @throws BackendException if the backend cannot complete it
@@ -55,13 +57,25 @@ public final class VersionCompletion {
             BackendLease lease,
             VersionFiles files,
             Supervision supervision) {
-        LoadScope scope = LoadScope.of(prepared, version, lease, files, supervision);
-        try {
-            return complete(options, scope);
-        } finally {
-            scope.required().end();
-            scope.kept().close(); // first, since tasks may end with it
-            scope.executor().close(() -> {});
+        try (Rollback rollback = new Rollback()) {
+            rollback.add(files::close);
+            BackendLease shared = lease.share();
+            rollback.add(shared::close);
+            LoadScope scope = LoadScope.of(prepared, version, lease, files, supervision);
+            rollback.commit(); // the executor closes both
+            try {
+                return complete(options, scope);
+            } finally {
+                scope.required().end();
+                scope.kept().close(); // first, since tasks may end with it
+                scope.executor().close(() -> release(files, shared));
+            }
+        }
+    }
+
+    private static void release(VersionFiles files, BackendLease lease) {
+        try (lease) {
+            files.close();
         }
     }
 

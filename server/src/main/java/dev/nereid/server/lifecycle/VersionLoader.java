@@ -269,9 +269,8 @@ public final class VersionLoader {
 
     /** Completes the configuration of a version from its files, and checks it. */
     ModelConfig complete(PreparedModel prepared, long version, BackendLease lease) {
-        try (VersionFiles files = backends.fileCopies().of(prepared.directory())) {
-            return VersionCompletion.complete(options, prepared, version, lease, files, environment.supervision());
-        }
+        VersionFiles files = backends.fileCopies().of(prepared.directory());
+        return VersionCompletion.complete(options, prepared, version, lease, files, environment.supervision());
     }
 
     private static ExecutionTraits traitsOf(ModelConfig config, LeasedModel.Resources resources, Model model) {

@@ -80,6 +80,15 @@ public final class BackendLease implements AutoCloseable {
     }
 
     /**
+     * Returns another lease on the backend. This one is open until the call returns.
+     *
+     * @return the lease, owned by the caller
+     */
+    public BackendLease share() {
+        return new BackendLease(lease.share(), plugin, digest);
+    }
+
+    /**
      * Releases the backend. The last lease closes the backend and its plugin, and blocks meanwhile. Later calls do
      * nothing.
      */

@@ -132,6 +132,16 @@ final class CountedResource<T> {
         }
     }
 
+    /** Adds a lease to an open resource, which has one. */
+    private Lease<T> share() {
+        while (state.get() instanceof Open<T> now) {
+            if (state.compareAndSet(now, new Open<>(now.resource(), now.leases() + 1))) {
+                return new Lease<>(this, now.resource());
+            }
+        }
+        throw new IllegalStateException(name + ": closed (expected: open, while it is leased)");
+    }
+
     private void closeIdle() {
         while (state.get() instanceof Open<T> now && now.leases() == 0) {
             if (close(now)) {
@@ -197,6 +207,12 @@ final class CountedResource<T> {
         /** Returns the resource; empty after the close. */
         Optional<T> find() {
             return Optional.ofNullable(resource.get());
+        }
+
+        /** Returns another use of the resource. This one is open, and is closed by another thread after the call, if so. */
+        Lease<T> share() {
+            get();
+            return owner.share();
         }
 
         /** Releases the resource. The last lease closes it, and blocks meanwhile. Later calls do nothing. */

@@ -35,6 +35,18 @@ final class ModelExecutorTest {
                 new Supervision(handler, Optional.empty(), Duration.ZERO, patience, 0, false));
     }
 
+    /** The last thread ended as the task was queued, and polls it when the executor is closed. */
+    @Test
+    void runsATaskThatAnEndingThreadHasMissedAlsoAfterTheClose() {
+        ModelExecutor executor = executor(Duration.ZERO);
+        executor.close(() -> {});
+        AtomicInteger ran = new AtomicInteger();
+
+        executor.passOn(ran::incrementAndGet);
+
+        assertThat(ran).hasValue(1);
+    }
+
     @Test
     void namesThreadsAndReusesIdleOnes() throws Exception {
         ModelExecutor executor = executor(Duration.ZERO);

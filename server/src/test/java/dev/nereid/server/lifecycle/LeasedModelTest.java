@@ -7,6 +7,7 @@ import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.ModelRef;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.server.executor.ModelExecutor;
+import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.response.ResponseHolders;
@@ -16,16 +17,21 @@ import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.testkit.FakeInstanceContext;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests who closes a model and its lease on the backend. */
+@Timeout(60)
 final class LeasedModelTest {
     @TempDir
     private Path directory;
@@ -71,6 +77,27 @@ final class LeasedModelTest {
                 .withMessage("a fault");
 
         assertThat(backend()).as("another one").isNotSameAs(leased.get());
+    }
+
+    @Test
+    void aTaskOfACompletionKeepsTheBackend() throws Exception {
+        PreparedModel prepared = generations.prepare("m", 1);
+        Path task = Files.createFile(generations.directory("m").resolve("task"));
+        Supervision impatient = new Supervision(
+                FatalErrorHandler.NONE, Optional.empty(), Duration.ZERO, Duration.ofMillis(1), 0, false);
+        Backend completing;
+        try (BackendLease lease = generations.backends().acquire("gauge")) {
+            completing = lease.backend();
+            VersionFiles files = generations.backends().fileCopies().of(prepared.directory());
+            VersionCompletion.complete(ModelLoadOptions.DEFAULT, prepared, 1, lease, files, impatient);
+        }
+
+        assertThat(backend()).isSameAs(completing);
+        Files.delete(task);
+
+        while (backend().equals(completing)) {
+            Thread.onSpinWait(); // until the task ends
+        }
     }
 
     private Backend backend() {

@@ -24,7 +24,8 @@ import java.util.function.LongSupplier;
 
 /**
  * Loads generations without a server. Their backend reports the number in the model's file {@code memory}, waits while
- * there is a file {@code gate} beside it, and fails if there is no such number. It responds with the input. Closed after the generations.
+ * there is a file {@code gate} beside it, and fails if there is no such number. It responds with the input. A
+ * completion begins a task that ends with the file {@code task} beside it, if there is one. Closed after the generations.
  */
 public final class TestGenerations implements AutoCloseable {
     private static final String BACKEND = """
@@ -40,6 +41,14 @@ public final class TestGenerations implements AutoCloseable {
 
                 public Backend create(BackendContext context) {
                     return new Backend() {
+                        public java.util.Optional<ModelCompletion> complete(ModelContext model) {
+                            Path directory = model.modelDirectory();
+                            if (Files.exists(directory.resolve("task"))) {
+                                model.executor().execute(() -> awaitDeleted(directory, "task"));
+                            }
+                            return java.util.Optional.empty();
+                        }
+
                         public Model load(ModelContext model) {
                             Path directory = model.modelDirectory();
                             return new Model() {
@@ -57,15 +66,22 @@ public final class TestGenerations implements AutoCloseable {
                 }
 
                 private static List<MemoryUsage> report(Path directory) {
-                    Path gate = directory.resolve("gate");
-                    try (WatchService watch = directory.getFileSystem().newWatchService()) {
-                        directory.register(watch, StandardWatchEventKinds.ENTRY_DELETE);
-                        while (Files.exists(gate)) {
-                            watch.poll(20, java.util.concurrent.TimeUnit.MILLISECONDS);
-                        }
+                    awaitDeleted(directory, "gate");
+                    try {
                         long bytes = Long.parseLong(Files.readString(directory.resolve("memory")));
                         return List.of(new MemoryUsage(MemoryPlace.HOST, bytes));
-                    } catch (IOException | InterruptedException | NumberFormatException e) {
+                    } catch (IOException | NumberFormatException e) {
+                        throw new BackendException(ErrorCode.INTERNAL, "no gauge");
+                    }
+                }
+
+                private static void awaitDeleted(Path directory, String file) {
+                    try (WatchService watch = directory.getFileSystem().newWatchService()) {
+                        directory.register(watch, StandardWatchEventKinds.ENTRY_DELETE);
+                        while (Files.exists(directory.resolve(file))) {
+                            watch.poll(20, java.util.concurrent.TimeUnit.MILLISECONDS);
+                        }
+                    } catch (IOException | InterruptedException e) {
                         throw new BackendException(ErrorCode.INTERNAL, "no gauge");
                     }
                 }
@@ -128,12 +144,16 @@ public final class TestGenerations implements AutoCloseable {
 
     /** Loads a version, which reports 1000 bytes at first. */
     ServedModel load(String model, long version) throws IOException {
+        return loader.load(prepare(model, version), version);
+    }
+
+    /** Prepares the load of a version, which reports 1000 bytes at first. */
+    PreparedModel prepare(String model, long version) throws IOException {
         Files.createDirectories(directory(model).resolve(Long.toString(version)));
         Files.writeString(directory(model).resolve("config.pbtxt"), CONFIG);
         Files.writeString(directory(model).resolve("memory"), "1000");
-        PreparedModel prepared = new ModelPreparation(backends, ModelLoadOptions.DEFAULT, false, watch)
+        return new ModelPreparation(backends, ModelLoadOptions.DEFAULT, false, watch)
                 .prepare(new ModelDirectory(models, model));
-        return loader.load(prepared, version);
     }
 
     @Override
