@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -41,13 +42,18 @@ public final class OwnedInstance implements ModelInstance {
     /** Ends with the start of the instance, and not before, also when it is cancelled. */
     private final CompletableFuture<Void> start;
 
+    /** Receives the start if it goes on when the instance is to be closed. */
+    private final Consumer<CompletableFuture<Void>> goesOn;
+
     private OwnedInstance(
             String name,
             ModelInstance instance,
             CompletableFuture<Void> start,
             InstanceMemory memory,
             InstanceAvailability availability,
-            Optional<DeviceMemory> device) {
+            Optional<DeviceMemory> device,
+            Consumer<CompletableFuture<Void>> goesOn) {
+        this.goesOn = goesOn;
         this.name = name;
         this.instance = instance;
         this.start = start;
@@ -63,12 +69,18 @@ public final class OwnedInstance implements ModelInstance {
      * @param memory the memory of which it may allocate
      * @param options limit the memory of GPUs
      * @param owner the model, which reports memory that the instance forgets
+     * @param goesOn receives its start if that goes on when the instance is to be closed
      * @return the instance, owned by the caller
      * @throws BackendException if the model fails, or the memory of the GPU in use is beyond the limit; memory that was
      *     allocated is freed then
      */
     public static ModelInstance create(
-            Model model, InstancePlan plan, TensorMemory memory, InstanceOptions options, ResponseHolder owner) {
+            Model model,
+            InstancePlan plan,
+            TensorMemory memory,
+            InstanceOptions options,
+            ResponseHolder owner,
+            Consumer<CompletableFuture<Void>> goesOn) {
         InstanceMemory scratch = new InstanceMemory(plan.name(), memory, owner);
         InstanceAvailability availability = new InstanceAvailability();
         ModelInstance created;
@@ -93,7 +105,7 @@ public final class OwnedInstance implements ModelInstance {
             }
             throw e;
         }
-        OwnedInstance owned = new OwnedInstance(plan.name(), created, start, scratch, availability, gpu);
+        OwnedInstance owned = new OwnedInstance(plan.name(), created, start, scratch, availability, gpu, goesOn);
         try {
             if (gpu.isPresent()) {
                 options.gpuLimits().check(plan, gpu.get());
@@ -149,6 +161,7 @@ public final class OwnedInstance implements ModelInstance {
                             "start cannot be cancelled: the instance is closed when it ends, and its model then"
                                     + " (instance '{}')",
                             name);
+            goesOn.accept(start);
             CompletableFuture<Void> _ = start.whenComplete(
                     (_, _) -> Thread.ofPlatform().daemon().name("close/" + name).start(this::closeNow));
         } else {

@@ -128,6 +128,7 @@ public final class VersionLoader {
      * @throws InferenceException if the completed configuration is wrong
      */
     public ServedModel load(PreparedModel prepared, long version) {
+        checkStarts(prepared);
         long started = environment.clocks().nanoTime().getAsLong();
         BackendLease lease = backends.acquire(prepared.config().getBackend());
         try (Rollback rollback = new Rollback()) {
@@ -231,18 +232,29 @@ public final class VersionLoader {
         Thread loading = Thread.currentThread(); // which is watched already
         return plan -> {
             if (loading.equals(Thread.currentThread())) {
-                return newInstance(model, owner, plan);
+                return newInstance(prepared, model, owner, plan);
             }
             try (ModelLoadWatch.Step _ =
                     watch.begin(prepared.directory().name(), OptionalLong.of(version), "newInstance")) {
-                return newInstance(model, owner, plan);
+                return newInstance(prepared, model, owner, plan);
             }
         };
     }
 
     /** Creates one instance of a model, with the memory of the server. */
-    ModelInstance newInstance(Model model, ResponseHolder owner, InstancePlan plan) {
-        return OwnedInstance.create(model, plan, environment.memory(), options.instances(), owner);
+    ModelInstance newInstance(PreparedModel prepared, Model model, ResponseHolder owner, InstancePlan plan) {
+        return OwnedInstance.create(
+                model,
+                plan,
+                environment.memory(),
+                options.instances(),
+                owner,
+                start -> starts.goesOn(prepared.directory().key(), start));
+    }
+
+    /** Refuses new instances of a model while starts of earlier ones go on in vain. */
+    void checkStarts(PreparedModel prepared) {
+        starts.check(prepared.directory().key());
     }
 
     /** Waits until new instances of a version have started. */

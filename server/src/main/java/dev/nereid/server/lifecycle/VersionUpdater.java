@@ -212,12 +212,13 @@ public final class VersionUpdater {
         List<LoadedInstance> removed =
                 update.removed().stream().map(served.instances()::get).toList();
         List<LoadedInstance> added = new ArrayList<>();
+        loader.checkStarts(prepared);
         try (Rollback rollback = new Rollback();
                 WarmupSamples warmup = loader.warmup(
                         prepared, config, ModelSettingsReader.settings(config, served.version()), served.model())) {
             List<ModelInstance> created = new InstanceFactory(
                             plan -> loader.newInstance(
-                                    served.model(), served.responses().orElseThrow(), plan),
+                                    prepared, served.model(), served.responses().orElseThrow(), plan),
                             traits,
                             options.instances())
                     .create(missing, rollback);

@@ -74,7 +74,7 @@ final class OwnedInstanceTest {
     }
 
     private ModelInstance create(Model creating, InstancePlan as, InstanceOptions options) {
-        return OwnedInstance.create(creating, as, memory, options, owner);
+        return OwnedInstance.create(creating, as, memory, options, owner, _ -> {});
     }
 
     @Test
@@ -336,7 +336,7 @@ final class OwnedInstanceTest {
     @Test
     void countsAsTensorMemory() {
         try (TensorPool pool = new TensorPool(1 << 20, 0)) {
-            ModelInstance instance = OwnedInstance.create(model, plan, pool, InstanceOptions.DEFAULT, owner);
+            ModelInstance instance = OwnedInstance.create(model, plan, pool, InstanceOptions.DEFAULT, owner, _ -> {});
             InstanceContext context = contexts.getFirst();
 
             AllocatedMemory allocated = context.allocate(MemoryPlace.HOST, 500_000);
