@@ -73,6 +73,7 @@ final class RequiredModelTest {
         final List<String> events = new CopyOnWriteArrayList<>();
         final Set<String> unready = ConcurrentHashMap.newKeySet();
         final Map<String, InstanceContext> places = new ConcurrentHashMap<>();
+        final Map<String, Integer> checks = new ConcurrentHashMap<>();
 
         /** What checks of instances that are ready return. */
         volatile CompletionStage<Void> check = CompletableFuture.completedStage(null);
@@ -133,6 +134,7 @@ final class RequiredModelTest {
 
         @Override
         public CompletionStage<Void> checkReady() {
+            backend.checks.merge(model, 1, Integer::sum);
             return backend.unready.contains(model)
                     ? CompletableFuture.failedStage(new BackendException(ErrorCode.UNAVAILABLE, "not ready"))
                     : backend.check;
@@ -348,6 +350,43 @@ final class RequiredModelTest {
             check.complete(null);
             assertThat(readiness).isCompletedWithValue(Readiness.READY);
         }
+    }
+
+    /** A million paths lead to the last model, half of them through ensembles. */
+    @Test
+    void aCheckAsksEachModelOnceForEachThatRequiresIt() throws Exception {
+        int last = 20;
+        for (int i = 0; i < last; i++) {
+            write("m" + i, parameter("load", "m" + (i + 1) + ",e" + (i + 1)));
+            models.model("e" + i, ensemble("m" + (i + 1), "e" + (i + 1)));
+        }
+        write("m" + last);
+        write("e" + last);
+
+        try (NereidServer server = NereidServer.start(options(1, "m0"))) {
+            backend.checks.clear();
+            assertThat(server.models().checkReady(ModelRef.latest("m0")).toCompletableFuture())
+                    .isCompletedWithValue(Readiness.READY);
+            assertThat(server.models().isReady(ModelRef.latest("m0"))).isTrue();
+            assertThat(backend.checks.get("m" + last)).isLessThan(10);
+
+            backend.checks.clear();
+            assertThat(server.isReady()).isTrue();
+            assertThat(server.models().index()).hasSize(2 * last + 1);
+            assertThat(backend.checks.get("m" + last)).isLessThan(1000);
+        }
+    }
+
+    private static String ensemble(String first, String second) {
+        return "platform: \"ensemble\"\nmax_batch_size: 8\n" + TestModels.TENSORS
+                + "ensemble_scheduling {\n" + step(first, "INPUT0", "MIDDLE") + step(second, "MIDDLE", "OUTPUT0")
+                + "}\n";
+    }
+
+    private static String step(String model, String from, String to) {
+        return "step { model_name: \"" + model + "\" model_version: -1\n"
+                + "input_map { key: \"INPUT0\" value: \"" + from + "\" }\n"
+                + "output_map { key: \"OUTPUT0\" value: \"" + to + "\" } }\n";
     }
 
     /** The first version is not loaded again, so that it declares nothing. */

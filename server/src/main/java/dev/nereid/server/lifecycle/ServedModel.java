@@ -26,6 +26,7 @@ import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.ClassifyingObserver;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.dependency.ModelRequirer;
+import dev.nereid.server.dependency.ReadinessQuestion;
 import dev.nereid.server.dependency.RequiredModels;
 import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.instance.ExecutingInstance;
@@ -59,6 +60,10 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ServedModel implements AutoCloseable {
     private static final double NANOS_PER_SECOND = 1e9;
+
+    private static final ReadinessQuestion<Boolean> LEAVES_READY = new ReadinessQuestion<>();
+    private static final ReadinessQuestion<CompletionStage<ModelCatalog.Readiness>> CAN_SERVE =
+            new ReadinessQuestion<>();
 
     /**
      * Memory and duration of a load.
@@ -326,7 +331,11 @@ public final class ServedModel implements AutoCloseable {
 
     /** Returns whether it leaves the server ready. */
     boolean isReady() {
-        return scheduler.isReady() && mayServe() && load.required().failed().isEmpty();
+        return LEAVES_READY.ask(
+                this,
+                () -> scheduler.isReady()
+                        && mayServe()
+                        && load.required().failed().isEmpty());
     }
 
     /** Checks whether it can serve. Never blocks; the stage completes within seconds, on any thread. */
@@ -334,13 +343,16 @@ public final class ServedModel implements AutoCloseable {
         if (!mayServe()) {
             return CompletableFuture.completedStage(ModelCatalog.Readiness.NOT_READY);
         }
-        return scheduler
-                .checkReady()
-                .thenCombine(
-                        load.required().checkReady(),
-                        (own, unready) -> unready.isEmpty() || !own.isReady()
-                                ? own
-                                : ModelCatalog.Readiness.notReady(ErrorCode.UNAVAILABLE, unreadyModels(unready)));
+        return CAN_SERVE.ask(
+                this,
+                () -> scheduler
+                        .checkReady()
+                        .thenCombine(
+                                load.required().checkReady(),
+                                (own, unready) -> unready.isEmpty() || !own.isReady()
+                                        ? own
+                                        : ModelCatalog.Readiness.notReady(
+                                                ErrorCode.UNAVAILABLE, unreadyModels(unready))));
     }
 
     private boolean mayServe() {
