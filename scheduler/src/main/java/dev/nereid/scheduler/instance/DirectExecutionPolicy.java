@@ -133,7 +133,7 @@ public final class DirectExecutionPolicy {
 
     /** Returns how many short executions follow a block. */
     private static int probation(int blocked) {
-        return PROBATION << (blocked - 1) * BLOCK_SHIFT;
+        return PROBATION << ((blocked - 1) * BLOCK_SHIFT);
     }
 
     private void refute(long nanos) {
