@@ -6,6 +6,8 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
@@ -159,6 +161,33 @@ public interface ModelContext {
      */
     default Executor executor() {
         return new CompletableFuture<Void>().defaultExecutor();
+    }
+
+    /**
+     * Waits for slow work, such as the import of a program, while other models are loaded.
+     *
+     * <p>For {@link Backend#complete} and {@link Backend#load}: loads hold one of {@code --model-load-thread-count} permits,
+     * and none while they wait here. There is no limit of time. If the server stops, it cancels the stage ({@link
+     * CompletableFuture#cancel} of {@link CompletionStage#toCompletableFuture}). On a thread that loads no model, this waits
+     * and does nothing else.
+     *
+     * @param <T> the type of the result
+     * @param stage the work, on another thread such as one of {@link #executor}
+     * @return the result
+     * @throws BackendException that of the stage, whose other unchecked exceptions are thrown as well; {@link
+     *     ErrorCode#UNAVAILABLE} if the server stops or the thread is interrupted
+     * @throws CompletionException with a checked exception of the stage
+     */
+    default <T> T await(CompletionStage<T> stage) {
+        try {
+            return stage.toCompletableFuture().join();
+        } catch (CompletionException e) {
+            switch (e.getCause()) {
+                case RuntimeException failure -> throw failure;
+                case Error failure -> throw failure;
+                case null, default -> throw e;
+            }
+        }
     }
 
     /**

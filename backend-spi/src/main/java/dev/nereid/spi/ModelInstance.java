@@ -25,8 +25,8 @@ public interface ModelInstance extends AutoCloseable {
      * model, or the change that adds the instance, ends when all have started; warm-ups follow. Called once, right after
      * {@code newInstance}, on the same thread.
      *
-     * <p>The server waits an hour. When it stops to wait, also because another instance failed or the server stops, it
-     * cancels the stage ({@link CompletableFuture#cancel} of {@link
+     * <p>There is no limit of time; the log names what has not started after an hour. When the server stops to wait, since
+     * another instance failed or the server stops, it cancels the stage ({@link CompletableFuture#cancel} of {@link
      * CompletionStage#toCompletableFuture}), and calls {@link #close} when the stage has ended: after such a cancel at once,
      * although work behind the stage may go on, which {@code close} ends. A stage that does not end delays the close of
      * instance, model and plugin until it does.

@@ -11,6 +11,7 @@ import dev.nereid.server.config.Placeholders;
 import dev.nereid.server.config.SequencePlanReader;
 import dev.nereid.server.config.Spelling;
 import dev.nereid.server.files.VersionFiles;
+import dev.nereid.server.instance.LoadWaits;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.lifecycle.ModelLoadWatch;
 import dev.nereid.server.lifecycle.ModelPreparation;
@@ -148,7 +149,8 @@ final class ModelCheck implements AutoCloseable {
             return true;
         });
         VersionFiles files = backends.fileCopies().of(prepared.directory());
-        completed = VersionCompletion.complete(options, requiring, version, lease, files, Supervision.NONE);
+        completed = VersionCompletion.complete(
+                options, requiring, version, lease, files, Supervision.NONE, LoadWaits.PLAIN);
         if (!missing.isEmpty()) {
             String name = missing.iterator().next();
             throw new InferenceException(

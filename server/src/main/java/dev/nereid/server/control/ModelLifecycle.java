@@ -107,7 +107,7 @@ public final class ModelLifecycle {
                 meters,
                 clients::of,
                 live.holders(),
-                new InstanceStarts(threads, InstanceStarts.LIMIT));
+                new InstanceStarts(threads));
         EnsembleLoader ensembles = new EnsembleLoader(models, options, environment, meters, dependencies);
         VersionUpdater updater = new VersionUpdater(backends, loader, options, warmups);
         Optional<ModelDescriber> describer = controlOptions.mode() == ModelControlMode.DEMAND
@@ -117,7 +117,8 @@ public final class ModelLifecycle {
                         meters,
                         environment.cache().isPresent(),
                         controlOptions::isStartupModel,
-                        environment.supervision()))
+                        environment.supervision(),
+                        threads))
                 : Optional.empty();
         CatalogUpdater catalog = new CatalogUpdater(
                 models,

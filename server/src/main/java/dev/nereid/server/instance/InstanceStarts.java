@@ -4,26 +4,27 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelInstance;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * Waits until the instances of a load have started. Safe for use by any thread; blocks.
+ * Waits until the instances of a load have started, however long that takes. Safe for use by any thread; blocks.
  *
  * <p>A start that cannot be cancelled goes on when its load has failed, and its instance is closed after it. A start that
  * never ends would leave one more instance behind with each load, so that no other load of the model begins until then.
  */
 public final class InstanceStarts {
-    /** How long a load waits for its instances. */
-    public static final Duration LIMIT = Duration.ofHours(1);
+    private static final Logger LOG = LoggerFactory.getLogger(InstanceStarts.class);
 
     private final LoadWaits waits;
-    private final Duration limit;
+    private final Consumer<List<String>> report;
 
     /** The starts that go on though their instances are to be closed, by the key of the model. */
     private final Map<String, Set<CompletableFuture<Void>>> stuck = new ConcurrentHashMap<>();
@@ -32,11 +33,31 @@ public final class InstanceStarts {
      * Creates the starts of a server's instances.
      *
      * @param waits the waits of its loads
-     * @param limit how long one may take
      */
-    public InstanceStarts(LoadWaits waits, Duration limit) {
+    public InstanceStarts(LoadWaits waits) {
+        this(waits, InstanceStarts::log);
+    }
+
+    /**
+     * Creates the starts of a server's instances.
+     *
+     * @param waits the waits of its loads
+     * @param report receives the names of instances that have not started after each {@link LoadWaits#INTERVAL}
+     */
+    InstanceStarts(LoadWaits waits, Consumer<List<String>> report) {
         this.waits = waits;
-        this.limit = limit;
+        this.report = report;
+    }
+
+    private static void log(List<String> instances) {
+        LOG.atWarn()
+                .addKeyValue("instances", instances)
+                .log("instances {} have not started after another {} s", instances, LoadWaits.INTERVAL.toSeconds());
+    }
+
+    /** Returns the waits of loads. */
+    public LoadWaits waits() {
+        return waits;
     }
 
     /**
@@ -44,7 +65,7 @@ public final class InstanceStarts {
      *
      * @param plans their plans
      * @param instances the instances, in the order of the plans
-     * @throws BackendException as the first that failed; {@link ErrorCode#UNAVAILABLE} if they take too long
+     * @throws BackendException as the first that failed
      * @throws InferenceException {@link ErrorCode#UNAVAILABLE} if the server stops, or the thread is interrupted
      */
     public void await(List<InstancePlan> plans, List<ModelInstance> instances) {
@@ -61,11 +82,8 @@ public final class InstanceStarts {
             });
         }
         try {
-            if (!waits.await(ended, limit)) {
-                throw new BackendException(
-                        ErrorCode.UNAVAILABLE,
-                        "instances " + pending(plans, starts) + " have not started after " + limit.toSeconds()
-                                + " s (expected: a start within this time)");
+            while (!waits.await(ended, LoadWaits.INTERVAL)) {
+                report.accept(pending(plans, starts));
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -106,7 +124,7 @@ public final class InstanceStarts {
         if (count > 0) {
             throw new BackendException(
                     ErrorCode.UNAVAILABLE,
-                    count + " instances of an earlier load have not ended their starts, which cannot be cancelled"
+                    "starts of an earlier load cannot be cancelled, and go on: " + count
                             + " (expected: their end; retry later, or start the server again)");
         }
     }

@@ -4,6 +4,7 @@ import dev.nereid.scheduler.Supervision;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.files.VersionFiles;
+import dev.nereid.server.instance.LoadWaits;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelKey;
@@ -29,6 +30,7 @@ public final class ModelDescriber {
     private final boolean hasCache;
     private final Predicate<String> pinned;
     private final Supervision supervision;
+    private final LoadWaits waits;
 
     /**
      * Creates the describer of a server.
@@ -39,6 +41,7 @@ public final class ModelDescriber {
      * @param hasCache whether the server has a response cache
      * @param pinned selects the names of models that are never evicted, whatever their configurations say
      * @param supervision limits the time that tasks of backends may take after a completion
+     * @param waits the waits of backends for slow work
      */
     public ModelDescriber(
             BackendRegistry backends,
@@ -46,7 +49,9 @@ public final class ModelDescriber {
             MeterRegistry meters,
             boolean hasCache,
             Predicate<String> pinned,
-            Supervision supervision) {
+            Supervision supervision,
+            LoadWaits waits) {
+        this.waits = waits;
         this.supervision = supervision;
         this.backends = backends;
         this.options = options;
@@ -91,7 +96,8 @@ public final class ModelDescriber {
                     return true;
                 });
                 VersionFiles files = backends.fileCopies().of(prepared.directory());
-                ModelConfig config = VersionCompletion.complete(options, recording, version, lease, files, supervision);
+                ModelConfig config =
+                        VersionCompletion.complete(options, recording, version, lease, files, supervision, waits);
                 versions.put(version, version(key, version, config, required));
             }
         }

@@ -12,6 +12,7 @@ import dev.nereid.server.config.UnsupportedFeatures;
 import dev.nereid.server.dependency.RequiredModels;
 import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.files.VersionFiles;
+import dev.nereid.server.instance.LoadWaits;
 import dev.nereid.server.instance.Rollback;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.PluginLogger;
@@ -46,6 +47,7 @@ public final class VersionCompletion {
      * @param files the private copies of the version's files; closed here, but after the last task of the backend, as
      *     another lease is
      * @param supervision limits the time that tasks of the backend may take after the completion
+     * @param waits the waits of the backend for slow work
      * @return the configuration with which the version would be loaded
      * @throws BackendException if the backend cannot complete it
      * @throws InferenceException if the completed configuration is wrong
@@ -56,12 +58,13 @@ public final class VersionCompletion {
             long version,
             BackendLease lease,
             VersionFiles files,
-            Supervision supervision) {
+            Supervision supervision,
+            LoadWaits waits) {
         try (Rollback rollback = new Rollback()) {
             rollback.add(files::close);
             BackendLease shared = lease.share();
             rollback.add(shared::close);
-            LoadScope scope = LoadScope.of(prepared, version, lease, files, supervision);
+            LoadScope scope = LoadScope.of(prepared, version, lease, files, supervision, waits);
             rollback.commit(); // the executor closes both
             try {
                 return complete(options, scope);
@@ -90,6 +93,7 @@ public final class VersionCompletion {
      * @param kept what the plugin keeps until the end of the load
      * @param required the models that it requires
      * @param parameters the parameters, which record their reads
+     * @param waits the waits of the backend for slow work
      */
     record LoadScope(
             PreparedModel prepared,
@@ -99,9 +103,15 @@ public final class VersionCompletion {
             ModelExecutor executor,
             KeptObjects kept,
             RequiredModels required,
-            ModelParameters parameters) {
+            ModelParameters parameters,
+            LoadWaits waits) {
         static LoadScope of(
-                PreparedModel prepared, long version, BackendLease lease, VersionFiles files, Supervision supervision) {
+                PreparedModel prepared,
+                long version,
+                BackendLease lease,
+                VersionFiles files,
+                Supervision supervision,
+                LoadWaits waits) {
             ModelExecutor executor = new ModelExecutor(
                     new ModelRef(prepared.config().getName(), version),
                     lease.threads().plugin(),
@@ -114,7 +124,8 @@ public final class VersionCompletion {
                     executor,
                     lease.newKeptObjects(),
                     new RequiredModels(prepared.requirer()),
-                    ModelSettingsReader.parameters(prepared.config()));
+                    ModelSettingsReader.parameters(prepared.config()),
+                    waits);
         }
     }
 
@@ -193,6 +204,7 @@ public final class VersionCompletion {
                 scope.kept(),
                 scope.required(),
                 scope.executor().logLevels(),
-                Metrics.unpublished(logger));
+                Metrics.unpublished(logger),
+                scope.waits());
     }
 }

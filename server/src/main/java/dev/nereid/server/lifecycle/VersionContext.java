@@ -7,6 +7,7 @@ import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.server.dependency.RequiredModels;
 import dev.nereid.server.executor.LogLevelWatch;
 import dev.nereid.server.files.VersionFiles;
+import dev.nereid.server.instance.LoadWaits;
 import dev.nereid.server.plugin.PluginLogger;
 import dev.nereid.server.plugin.boundary.KeptObjects;
 import dev.nereid.spi.BackendException;
@@ -20,6 +21,7 @@ import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 
@@ -39,7 +41,8 @@ record VersionContext(
         KeptObjects kept,
         RequiredModels required,
         LogLevelWatch logLevels,
-        Metrics metrics)
+        Metrics metrics,
+        LoadWaits waits)
         implements ModelContext {
     VersionContext {
         instances = List.copyOf(instances);
@@ -48,6 +51,16 @@ record VersionContext(
     @Override
     public Path privateFiles(Path directory, Collection<String> files) {
         return this.files.copy(directory, files);
+    }
+
+    @Override
+    public <T> T await(CompletionStage<T> stage) {
+        try {
+            waits.awaitEnd(stage.toCompletableFuture(), "a wait of its backend");
+        } catch (InferenceException e) {
+            throw new BackendException(e.code(), e.publicMessage(), e);
+        }
+        return ModelContext.super.await(stage);
     }
 
     @Override

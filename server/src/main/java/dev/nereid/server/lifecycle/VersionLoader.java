@@ -135,7 +135,7 @@ public final class VersionLoader {
             rollback.add(lease::close);
             VersionFiles files = backends.fileCopies().of(prepared.directory());
             rollback.add(files::close);
-            LoadScope scope = LoadScope.of(prepared, version, lease, files, environment.supervision());
+            LoadScope scope = LoadScope.of(prepared, version, lease, files, environment.supervision(), starts.waits());
             LeasedModel.Resources resources = new LeasedModel.Resources(
                     lease,
                     files,
@@ -282,7 +282,8 @@ public final class VersionLoader {
     /** Completes the configuration of a version from its files, and checks it. */
     ModelConfig complete(PreparedModel prepared, long version, BackendLease lease) {
         VersionFiles files = backends.fileCopies().of(prepared.directory());
-        return VersionCompletion.complete(options, prepared, version, lease, files, environment.supervision());
+        return VersionCompletion.complete(
+                options, prepared, version, lease, files, environment.supervision(), starts.waits());
     }
 
     private static ExecutionTraits traitsOf(ModelConfig config, LeasedModel.Resources resources, Model model) {

@@ -259,7 +259,7 @@ final class ModelUnloadTest {
                 new MeterRegistry(InstantSource.system()),
                 _ -> new FakeModelClient(new LeakCheckingMemory()),
                 new ResponseHolders(),
-                new InstanceStarts((stage, _) -> stage.isDone(), InstanceStarts.LIMIT));
+                new InstanceStarts((stage, _) -> stage.isDone()));
     }
 
     private PreparedModel prepare(String name, String execution, String more) throws IOException {

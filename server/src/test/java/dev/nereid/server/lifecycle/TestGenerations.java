@@ -124,7 +124,7 @@ public final class TestGenerations implements AutoCloseable {
                 new MeterRegistry(InstantSource.system()),
                 _ -> new FakeModelClient(new LeakCheckingMemory()),
                 new ResponseHolders(),
-                new InstanceStarts((stage, _) -> stage.isDone(), InstanceStarts.LIMIT));
+                new InstanceStarts((stage, _) -> stage.isDone()));
     }
 
     /** Returns the backends, closed with the loader. */
