@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -12,18 +13,41 @@ import java.nio.file.attribute.FileTime;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Says which copies of jars are in use, by this process and by others. Safe for use by any thread; blocks.
  *
- * <p>A process holds a shared lock on a file for each copy while it uses it: class loaders read their jars at any time.
- * The time of the file is that of the last use. Locks belong to the process, so that uses are counted for all servers in
- * it.
+ * <p>Class loaders read their jars at any time. While servers use a copy, they hold the lock on a file beside it, one for all
+ * servers of a class loader: the close of a file ends all locks that the process has on it, also those of servers of another
+ * class loader. Its name has the process, so that such a file is never opened by others in the process.
+ *
+ * <p>A copy has one more file. Its time is that of the last use. Its lock is held while a use begins, and while the copy is
+ * removed.
  */
 final class JarUses {
     private static final ReentrantLock LOCK = new ReentrantLock();
+
+    /** Identifies this process among all that use the directory, also in other containers. */
+    private static final String PROCESS = ProcessHandle.current().pid() + "-"
+            + ProcessHandle.current()
+                    .info()
+                    .startInstant()
+                    .map(Instant::toEpochMilli)
+                    .orElse(0L)
+            + "-";
+
+    /** Identifies the class loader of this class. */
+    private static final String OWNER = PROCESS + UUID.randomUUID();
+
+    /** How long others in the process may hold a lock, which they do for the time of a removal. */
+    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+    private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /** The locked file of a copy, and how often the copy is used. Guarded by the lock. */
     private static final class Use {
@@ -35,7 +59,7 @@ final class JarUses {
         }
     }
 
-    /** The copies that this process uses. */
+    /** The copies that the servers of this class loader use. */
     @GuardedBy("LOCK")
     private static final Map<Path, Use> HELD = new HashMap<>();
 
@@ -56,6 +80,13 @@ final class JarUses {
         void run() throws IOException;
     }
 
+    /** Takes a lock of a file, or none. */
+    @FunctionalInterface
+    private interface Locking {
+        @Nullable
+        FileLock lock() throws IOException;
+    }
+
     /**
      * Records that a copy is used until {@link #end}, before it is read. Waits while another process removes it.
      */
@@ -66,7 +97,7 @@ final class JarUses {
             Use use = HELD.get(file);
             if (use == null) {
                 Files.createDirectories(directory);
-                use = new Use(lock(file));
+                use = new Use(register(copy));
                 HELD.put(file, use);
             }
             Files.setLastModifiedTime(file, FileTime.from(Instant.now()));
@@ -76,19 +107,39 @@ final class JarUses {
         }
     }
 
-    private static FileChannel lock(Path file) throws IOException {
-        FileChannel channel = open(file);
-        boolean isLocked = false;
-        try {
-            channel.lock(0, Long.MAX_VALUE, true);
-            isLocked = true;
-            return channel;
-        } catch (OverlappingFileLockException e) { // of a server of another class loader in this process
-            isLocked = true;
-            return channel;
-        } finally {
-            if (!isLocked) {
-                channel.close();
+    /** Locks the file of this class loader; that of the copy meanwhile. */
+    private FileChannel register(String copy) throws IOException {
+        try (FileChannel beginning = open(file(copy))) {
+            if (alone(beginning::tryLock) == null) { // another process begins a use too, or removes the copy
+                FileLock _ = alone(() -> beginning.lock(0, Long.MAX_VALUE, true));
+            } else {
+                boolean _ = isUsed(copy); // removes what processes have left that were killed
+            }
+            FileChannel channel = open(useOf(file(copy)));
+            boolean isLocked = false;
+            try {
+                channel.lock();
+                isLocked = true;
+                return channel;
+            } finally {
+                if (!isLocked) {
+                    channel.close();
+                }
+            }
+        }
+    }
+
+    /** Takes a lock when no server of another class loader in this process holds it. */
+    private static @Nullable FileLock alone(Locking locking) throws IOException {
+        long begin = System.nanoTime();
+        while (true) {
+            try {
+                return locking.lock();
+            } catch (OverlappingFileLockException e) {
+                if (System.nanoTime() - begin > PATIENCE_NANOS) {
+                    throw new IOException("copy of jars: still locked in this process", e);
+                }
+                LockSupport.parkNanos(RETRY_NANOS);
             }
         }
     }
@@ -102,6 +153,7 @@ final class JarUses {
             if (use != null && --use.count == 0) {
                 HELD.remove(file);
                 use.file.close(); // releases the lock
+                Files.deleteIfExists(useOf(file));
             }
         } finally {
             LOCK.unlock();
@@ -125,9 +177,8 @@ final class JarUses {
             if (Files.exists(file) && !isOld(file, before)) {
                 return false;
             }
-            try (FileChannel channel = open(file);
-                    FileLock lock = tryLock(channel)) {
-                if (lock == null || !isOld(file, before)) {
+            try (FileChannel channel = open(file)) {
+                if (alone(channel::tryLock) == null || !isOld(file, before) || isUsed(copy)) {
                     return false;
                 }
                 removal.run();
@@ -138,16 +189,37 @@ final class JarUses {
         }
     }
 
-    private static boolean isOld(Path file, Instant before) throws IOException {
-        return Files.getLastModifiedTime(file).toInstant().isBefore(before);
+    /**
+     * Returns whether any process uses a copy. Removes the files of processes that have ended without doing so. The lock of
+     * the copy is held, so that no use begins.
+     */
+    private boolean isUsed(String copy) throws IOException {
+        boolean isUsed = false;
+        try (DirectoryStream<Path> uses = Files.newDirectoryStream(directory, copy + ".*")) {
+            for (Path use : uses) {
+                isUsed |= isOfThisProcess(copy, use) || !removeUnlocked(use);
+            }
+        }
+        return isUsed;
     }
 
-    private static @Nullable FileLock tryLock(FileChannel channel) throws IOException {
-        try {
-            return channel.tryLock();
-        } catch (OverlappingFileLockException e) { // used by a server of another class loader in this process
-            return null;
+    private static boolean isOfThisProcess(String copy, Path use) {
+        return String.valueOf(use.getFileName()).startsWith(copy + "." + PROCESS);
+    }
+
+    private static boolean removeUnlocked(Path use) throws IOException {
+        try (FileChannel channel = open(use);
+                FileLock lock = channel.tryLock()) {
+            if (lock == null) {
+                return false;
+            }
+            Files.deleteIfExists(use);
+            return true;
         }
+    }
+
+    private static boolean isOld(Path file, Instant before) throws IOException {
+        return Files.getLastModifiedTime(file).toInstant().isBefore(before);
     }
 
     /** Returns the open file of a copy that is in use, which holds the lock; another object for one that is not. */
@@ -167,5 +239,10 @@ final class JarUses {
 
     private Path file(String copy) {
         return directory.resolve(copy);
+    }
+
+    /** Returns the file that this class loader locks while it uses a copy. */
+    private static Path useOf(Path file) {
+        return file.resolveSibling(file.getFileName() + "." + OWNER);
     }
 }

@@ -5,6 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.server.plugin.PluginJar;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -244,6 +248,70 @@ final class JarCopiesTest {
         }
         copies().removeLeftovers(Instant.now());
         assertThat(used).doesNotExist();
+    }
+
+    /** As in tests of frameworks that load the server again. */
+    @Test
+    void aUseLastsThatAServerOfAnotherClassLoaderHasToo() throws Exception {
+        String copy = "4".repeat(64);
+        Path locks = root.resolve("cache/jar-locks");
+        Path program = Files.writeString(root.resolve("Look.java"), """
+                import java.nio.channels.FileChannel;
+                import java.nio.file.*;
+
+                class Look {
+                    public static void main(String[] arguments) throws Exception {
+                        try (DirectoryStream<Path> files = Files.newDirectoryStream(Path.of(arguments[0]))) {
+                            for (Path file : files) {
+                                try (FileChannel channel = FileChannel.open(
+                                        file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+                                    System.out.println(channel.tryLock() == null ? "used" : "free");
+                                }
+                            }
+                        }
+                    }
+                }
+                """);
+        JarUses first = new JarUses(locks);
+        first.begin(copy);
+        URL[] classes = {JarUses.class.getProtectionDomain().getCodeSource().getLocation()};
+        try (URLClassLoader loader = new URLClassLoader(classes, ClassLoader.getPlatformClassLoader())) {
+            Class<?> type = loader.loadClass(JarUses.class.getName());
+            Constructor<?> constructor = type.getDeclaredConstructor(Path.class);
+            constructor.setAccessible(true);
+            Object second = constructor.newInstance(locks);
+            call(type, second, "begin", copy);
+            assertThat(look(program, locks)).contains("used");
+
+            first.end(copy);
+            assertThat(look(program, locks)).contains("used");
+            Instant later = Instant.now().plusSeconds(60);
+            assertThat(first.removeUnused(copy, later, () -> {})).isFalse();
+
+            call(type, second, "end", copy);
+            assertThat(look(program, locks)).doesNotContain("used");
+            assertThat(first.removeUnused(copy, later, () -> {})).isTrue();
+        }
+    }
+
+    private static void call(Class<?> type, Object uses, String name, String copy) throws Exception {
+        Method method = type.getDeclaredMethod(name, String.class);
+        method.setAccessible(true);
+        method.invoke(uses, copy);
+    }
+
+    private static List<String> look(Path program, Path locks) throws Exception {
+        Process looking = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin/java").toString(),
+                        program.toString(),
+                        locks.toString())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        try (BufferedReader out = looking.inputReader()) {
+            List<String> lines = out.lines().toList();
+            assertThat(looking.waitFor()).isZero();
+            return lines;
+        }
     }
 
     @Test
