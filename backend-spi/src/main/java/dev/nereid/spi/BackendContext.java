@@ -69,8 +69,8 @@ public interface BackendContext {
     System.Logger logger();
 
     /**
-     * Returns the custom metrics of the backend, for what concerns all of its models. They have no labels but those of the
-     * backend, so that one name is the same metric for all models.
+     * Returns the custom metrics of the backend, for what concerns all of its models. The server adds no
+     * labels, so that one name is the same metric for all models.
      *
      * @return the metrics, the same at every call; counted and not published by a server without custom metrics
      */

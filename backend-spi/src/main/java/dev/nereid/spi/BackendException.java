@@ -6,7 +6,8 @@ import static java.util.Objects.requireNonNull;
  * A failure of a backend: an error code and a message for clients. Unchecked; immutable.
  *
  * <p>The message carries the framework's own error text where there is one; it never holds stack traces, pointers, or
- * paths outside the model repository. Anything else that a backend throws is reported as {@link ErrorCode#INTERNAL}
+ * paths outside the model repository. What a model's own program raises is excepted: its text may have the frames and paths of
+ * that program. Anything else that a backend throws is reported as {@link ErrorCode#INTERNAL}
  * and logged with its stack trace.
  *
  * @since 1.0

@@ -47,7 +47,7 @@ public interface ModelClient {
     }
 
     /**
-     * Says whether a version of a model is decoupled, so that a request to it gets any number of responses. Never blocks.
+     * Says whether a version of a model is decoupled. A request to it gets any number of responses then. Never blocks.
      *
      * <p>Of a model that is loaded on demand, and is not loaded, this is what its configuration says before it is completed.
      *

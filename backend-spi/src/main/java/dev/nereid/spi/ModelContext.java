@@ -164,7 +164,7 @@ public interface ModelContext {
     }
 
     /**
-     * Waits for slow work, such as the import of a program, while other models are loaded.
+     * Waits for slow work while other models are loaded. An example is the import of a program.
      *
      * <p>For {@link Backend#complete} and {@link Backend#load}: loads hold one of {@code --model-load-thread-count} permits,
      * and none while they wait here. There is no limit of time. If the server stops, it cancels the stage ({@link

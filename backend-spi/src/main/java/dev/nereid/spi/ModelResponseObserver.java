@@ -36,7 +36,7 @@ public interface ModelResponseObserver {
     void onError(BackendException error);
 
     /**
-     * Ends a request that was refused: it is invalid, or the server or the model does not accept it, and it was never
+     * Ends a request that was refused. It is invalid, or the server or the model does not accept it, and it was never
      * queued. Called in place of {@link #onError}, and by default the same. For backends that pass on errors of other
      * models, and tell these two apart; a stage and {@link ModelRequest#sendAndWait} fail alike with both.
      *

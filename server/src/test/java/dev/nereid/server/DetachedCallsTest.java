@@ -123,7 +123,7 @@ final class DetachedCallsTest {
                 return;
             }
             if (cause.equals("later")) {
-                model.executor().execute(() -> call(depth - 1, sender, call -> call.onBehalfOf(request)));
+                model.executor().execute(() -> callLater(depth - 1, sender, call -> call.onBehalfOf(request)));
                 return;
             }
             try {
@@ -135,6 +135,10 @@ final class DetachedCallsTest {
             } catch (ExecutionException | InterruptedException e) {
                 throw new IllegalStateException(e);
             }
+        }
+
+        private void callLater(float depth, ResponseSender sender, UnaryOperator<ModelRequest> caused) {
+            CompletableFuture<Void> _ = call(depth, sender, caused);
         }
 
         private CompletableFuture<Void> call(float depth, ResponseSender sender, UnaryOperator<ModelRequest> caused) {
@@ -163,7 +167,7 @@ final class DetachedCallsTest {
                 @Override
                 public void onRefused(BackendException error) {
                     if (cause.equals("later")) { // the execution has not returned yet
-                        model.executor().execute(() -> call(depth, sender, caused));
+                        model.executor().execute(() -> callLater(depth, sender, caused));
                     } else {
                         onError(error);
                     }
