@@ -10,8 +10,11 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.TensorSpec;
+import inference.DataType;
 import inference.ModelConfig;
 import inference.ModelDynamicBatching;
+import inference.ModelInput;
+import inference.ModelOutput;
 import inference.ModelQueuePolicy;
 import java.time.Duration;
 import java.util.HashMap;
@@ -34,13 +37,38 @@ public final class ModelSettingsReader {
      *     is derived from a batch or belongs to sequences is wrong by itself
      */
     public static ModelSettings settings(ModelConfig config, long version) {
+        return settings(config, config.getInputList(), config.getOutputList(), version);
+    }
+
+    /**
+     * Returns what a backend sees of a configuration that it is to complete: without the inputs and outputs that have no data
+     * type yet, which only the JSON has.
+     *
+     * @param config the configuration so far
+     * @param version the version
+     * @return the settings
+     */
+    public static ModelSettings settingsSoFar(ModelConfig config, long version) {
+        return settings(
+                config,
+                config.getInputList().stream()
+                        .filter(input -> input.getDataType() != DataType.TYPE_INVALID)
+                        .toList(),
+                config.getOutputList().stream()
+                        .filter(output -> output.getDataType() != DataType.TYPE_INVALID)
+                        .toList(),
+                version);
+    }
+
+    private static ModelSettings settings(
+            ModelConfig config, List<ModelInput> inputs, List<ModelOutput> outputs, long version) {
         ModelSettingsBuilder settings = ModelSettings.builder(config.getName(), version)
                 .maxBatchSize(config.getMaxBatchSize())
                 .decoupled(config.getModelTransactionPolicy().getDecoupled())
                 .modelFilename(config.getDefaultModelFilename())
                 .json(ModelConfigJson.write(config));
-        inputs(config).forEach(settings::input);
-        outputs(config).forEach(settings::output);
+        inputs.stream().map(TensorSpecs::of).forEach(settings::input);
+        outputs.stream().map(TensorSpecs::of).forEach(settings::output);
         config.getBatchInputList().forEach(input -> settings.batchInput(BatchTensors.of(config, input)));
         config.getBatchOutputList().forEach(output -> settings.batchOutput(BatchTensors.of(config, output)));
         if (config.hasSequenceBatching()) {

@@ -60,19 +60,35 @@ final class TensorValidation {
     }
 
     private static void checkDeclared(Declared tensor, String end) {
-        checkGiven(tensor, end);
+        checkName(tensor, end);
+        checkType(tensor, end);
+        checkDimensions(tensor, end);
         if (tensor.dims().isEmpty()) {
             throw invalid(tensor.prefix() + "must specify 'dims'" + end);
         }
     }
 
     private static void checkGiven(Declared tensor, String end) {
+        checkName(tensor, end);
+        if (tensor.type() != DataType.TYPE_INVALID) { // which its backend may complete
+            checkType(tensor, end);
+        }
+        checkDimensions(tensor, end);
+    }
+
+    private static void checkName(Declared tensor, String end) {
         if (tensor.name().isEmpty()) {
             throw invalid("model " + tensor.kind() + " must specify 'name'" + end);
         }
+    }
+
+    private static void checkType(Declared tensor, String end) {
         if (tensor.type() == DataType.TYPE_INVALID || tensor.type() == DataType.UNRECOGNIZED) {
             throw invalid(tensor.prefix() + "must specify 'data_type'" + end);
         }
+    }
+
+    private static void checkDimensions(Declared tensor, String end) {
         if (!areDimensions(tensor.dims())) {
             throw invalid(tensor.prefix()
                     + "dimension must be integer >= 1, or -1 to indicate a variable-size dimension" + end);

@@ -25,6 +25,7 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Metrics;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
 import java.util.List;
 import java.util.Optional;
@@ -133,10 +134,12 @@ public final class VersionCompletion {
     static ModelConfig complete(ModelLoadOptions options, LoadScope scope) {
         PreparedModel prepared = scope.prepared();
         Backend backend = scope.lease().backend();
-        ModelConfig config = prepared.config();
+        ModelConfig config = withRuntime(prepared.config(), scope.lease());
         if (options.autoComplete()) {
             ConfigValidation.checkGivenTensors(config);
-            Optional<ModelCompletion> found = backend.complete(context(scope, config, List.of(), Optional.empty()));
+            ModelSettings soFar = ModelSettingsReader.settingsSoFar(config, scope.version());
+            Optional<ModelCompletion> found =
+                    backend.complete(context(scope, config, soFar, List.of(), Optional.empty()));
             if (found.isEmpty() && !prepared.configured()) {
                 throw new BackendException(
                         ErrorCode.NOT_FOUND,
@@ -157,6 +160,13 @@ public final class VersionCompletion {
                 config, backend.traits(), options.instances().gpus());
         ConfigValidation.checkInstanceGroups(config, options.instances().gpus());
         return config;
+    }
+
+    /** Names the program of a backend that a plugin runs, as the reference server does. */
+    private static ModelConfig withRuntime(ModelConfig config, BackendLease lease) {
+        return config.getRuntime().isEmpty() && !lease.runtime().isEmpty()
+                ? config.toBuilder().setRuntime(lease.runtime()).build()
+                : config;
     }
 
     /** Says what it means that a configuration batches though its owner did not write that. */
@@ -188,11 +198,15 @@ public final class VersionCompletion {
 
     /** Creates the view of a version that its backend gets. */
     static VersionContext context(
-            LoadScope scope, ModelConfig config, List<Device> devices, Optional<ModelClient> client) {
+            LoadScope scope,
+            ModelConfig config,
+            ModelSettings settings,
+            List<Device> devices,
+            Optional<ModelClient> client) {
         PluginLogger logger = new PluginLogger(config.getBackend(), config.getName());
         ModelDirectory directory = scope.prepared().directory();
         return new VersionContext(
-                ModelSettingsReader.settings(config, scope.version()),
+                settings,
                 scope.parameters(),
                 directory.path(),
                 directory.versionDirectory(scope.version()),

@@ -179,6 +179,7 @@ public final class VersionLoader {
         VersionContext context = VersionCompletion.context(
                 scope,
                 config,
+                ModelSettingsReader.settings(config, version),
                 plans.stream().map(InstancePlan::device).collect(toList()),
                 Optional.of(lease.callbacks().isolate(clients.apply(resources.responses()))));
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);

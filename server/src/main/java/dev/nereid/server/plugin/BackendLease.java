@@ -13,8 +13,10 @@ public final class BackendLease implements AutoCloseable {
     private final CountedResource.Lease<BackendSlot.Opened> lease;
     private final PluginSlot plugin;
     private final String digest;
+    private final String runtime;
 
-    BackendLease(CountedResource.Lease<BackendSlot.Opened> lease, PluginSlot plugin, String digest) {
+    BackendLease(CountedResource.Lease<BackendSlot.Opened> lease, PluginSlot plugin, String digest, String runtime) {
+        this.runtime = runtime;
         this.lease = lease;
         this.plugin = plugin;
         this.digest = digest;
@@ -68,6 +70,16 @@ public final class BackendLease implements AutoCloseable {
      */
     public String digest() {
         return digest;
+    }
+
+    /**
+     * Returns the program that the plugin runs as this backend, as configurations name it ({@code runtime}).
+     *
+     * @return {@code model.py} for a directory with such a file; empty for a backend of the plugin's jars, and for other
+     *     programs
+     */
+    public String runtime() {
+        return runtime;
     }
 
     /**

@@ -5,6 +5,7 @@ import dev.nereid.server.plugin.jar.PluginSource;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.Executor;
@@ -31,6 +32,9 @@ final class BackendSlot {
      * @param stamp the {@linkplain PluginSource#stamp stamp} of its files
      */
     record Claim(PluginSource directory, String provider, String stamp) {}
+
+    /** The program of a backend in a directory, as the reference server names it. */
+    private static final String PYTHON_PROGRAM = "model.py";
 
     private final String name;
     private final Optional<Claim> claim;
@@ -70,7 +74,14 @@ final class BackendSlot {
 
     /** Acquires the backend. Blocks while it is being created. */
     BackendLease acquire() {
-        return new BackendLease(opened.acquire(), plugin, digest());
+        return new BackendLease(opened.acquire(), plugin, digest(), runtime());
+    }
+
+    private String runtime() {
+        return claim.map(one -> one.directory().directory().resolve(PYTHON_PROGRAM))
+                .filter(Files::isRegularFile)
+                .map(_ -> PYTHON_PROGRAM)
+                .orElse("");
     }
 
     /** Returns the directory from which the plugin creates the backend; empty for a backend of the plugin's jars. */
