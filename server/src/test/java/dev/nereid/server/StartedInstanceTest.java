@@ -278,7 +278,7 @@ final class StartedInstanceTest {
             assertThat(backend.events).containsExactly("make slow_0_0", "make slow_0_1", "close slow_0_1");
 
             assertThatThrownBy(() -> get(load(server, "slow")))
-                    .hasMessageContaining("1 instances of an earlier load have not ended their starts");
+                    .hasMessageContaining("starts of an earlier load cannot be cancelled, and go on: 1");
             assertThat(backend.events).as("no further instance").hasSize(3);
             backend.start("slow_0_0").complete(null);
             awaitEvent("close backend");
