@@ -1,0 +1,5 @@
+"""Runs one instance of a Python model in a process of its own.
+
+The package speaks the protocol of ``PROTOCOL.md`` over one socket, and gives models the modules
+``triton_python_backend_utils`` and ``c_python_backend_utils``.
+"""

@@ -1,0 +1,371 @@
+"""The socket to the server: frames both ways, and whose turn it is to read.
+
+There is no thread that only reads while the model is idle: the thread that waits for something reads the socket, and
+passes on what belongs to others. That saves a change of threads for each request. While the main thread is in the model
+and nobody else waits, the watch thread reads, so that cancellations and readiness checks are seen.
+"""
+
+import collections
+import os
+import select
+import socket
+import threading
+import time
+from typing import Callable, Deque, Dict, List, Optional
+
+from . import protocol
+from .protocol import HEADER, HEADER_SIZE
+
+RECEIVE_SIZE = 1 << 16
+WATCH_SECONDS = 0.02
+QUIET_TICKS = 50
+
+Handler = Callable[[bytes, int, int, int, int], None]
+
+
+class Waiter:
+    """A thread that waits for a frame of its own."""
+
+    __slots__ = ("done", "lock")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.lock = threading.Lock()
+        self.lock.acquire()
+
+    def wake(self) -> None:
+        """Lets the thread look again. Extra calls do no harm."""
+        try:
+            self.lock.release()
+        except RuntimeError:
+            pass
+
+
+class Channel:
+    """Frames to and from the server. Thread-safe."""
+
+    def __init__(self, connection: socket.socket, on_end: Callable[[], None]) -> None:
+        self._socket = connection
+        self._descriptor = connection.fileno()
+        self._receive = connection.recv
+        self._send = connection.sendall
+        self._on_end = on_end
+        self._write_lock = threading.Lock()
+        self._read_lock = threading.Lock()
+        self._rest = b""
+        self._handlers: List[Optional[Handler]] = [None] * 256
+        self._main: Deque[tuple] = collections.deque()
+        self._main_types = frozenset(
+            (protocol.OPEN, protocol.COMPLETE, protocol.INITIALIZE, protocol.EXECUTE, protocol.FINALIZE)
+        )
+        self._main_waiter = Waiter()
+        self._waiters: Deque[Waiter] = collections.deque()
+        self._released: Deque[tuple] = collections.deque()
+        self._later: Deque[bytes] = collections.deque()
+        self._poll = select.poll()
+        self._poll.register(self._descriptor, select.POLLIN | select.POLLHUP | select.POLLERR)
+        self._watch_signal = threading.Semaphore(0)
+        self._watch_asleep = False
+        self._watch_ticks = 0
+        self._frames = 0
+        self._reading_wanted = 0
+        self.busy = True
+        self.forked = False
+        self.on_quiet: Callable[[], None] = lambda: None
+
+    def handle(self, kind: int, handler: Handler) -> None:
+        """Sets the function for frames of a type; it runs on whichever thread reads."""
+        self._handlers[kind] = handler
+
+    # Writing
+
+    def send(self, data: bytes) -> None:
+        """Writes whole frames, and the releases that have gathered."""
+        if self.forked:
+            return
+        with self._write_lock:
+            if self._released or self._later:
+                # After the data, which may name a slot that is among the released ones.
+                data = b"".join([data] + self._gathered())
+            try:
+                self._send(data)
+            except OSError:
+                self._on_end()
+        if self._later or (self._released and not self.busy):
+            self.flush()
+
+    def send_later(self, data: bytes) -> None:
+        """Writes frames soon; for finalizers, which may run on any thread while it holds any lock."""
+        self._later.append(data)
+        self.flush()
+
+    def release(self, segment: int, offset: int) -> None:
+        """Gives an incoming slot back, with the next frame or soon; for finalizers."""
+        self._released.append((segment, offset))
+        if not self.busy:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes what has gathered, unless another thread is about to."""
+        if self.forked:
+            return
+        while self._released or self._later:
+            if not self._write_lock.acquire(False):
+                return  # send() looks again, or the watch thread does
+            try:
+                data = b"".join(self._gathered())
+                if data:
+                    self._send(data)
+            except OSError:
+                self._on_end()
+            finally:
+                self._write_lock.release()
+
+    def _gathered(self) -> List[bytes]:
+        parts = []
+        released = self._released
+        if released:
+            slots = []
+            while len(slots) < 8000:
+                try:
+                    slots.append(released.popleft())
+                except IndexError:
+                    break
+            body = b"".join([_SLOT.pack(segment, 0, offset) for segment, offset in slots])
+            parts.append(protocol.frame(protocol.RELEASED, 0, len(slots), 0, body))
+        later = self._later
+        while later:
+            try:
+                parts.append(later.popleft())
+            except IndexError:
+                break
+        return parts
+
+    # Reading
+
+    def next_main(self) -> tuple:
+        """Waits for the next frame of the main thread: data, start, flags, count and id, type."""
+        frames = self._main
+        self.busy = False
+        if self._released or self._later:
+            self.flush()
+        while not frames:
+            if self._read_lock.acquire(False):
+                try:
+                    while not frames:
+                        self._read()
+                finally:
+                    self._read_lock.release()
+            else:
+                self._sleep(self._main_waiter, lambda: bool(frames))
+        self.busy = True
+        if self._waiters:
+            self._promote()
+        self._frames += 1
+        if self._watch_asleep:
+            self._watch_asleep = False
+            self._watch_signal.release()
+        return frames.popleft()
+
+    def wait(self, waiter: Waiter) -> None:
+        """Waits until ``waiter.done``, and reads meanwhile if no other thread does."""
+        while not waiter.done:
+            if self._read_lock.acquire(False):
+                try:
+                    while not waiter.done:
+                        self._read()
+                finally:
+                    self._read_lock.release()
+            else:
+                self._sleep(waiter, lambda: waiter.done)
+        if self._waiters:
+            self._promote()
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Waits until frames have made the condition true; for rare cases."""
+        waiter = Waiter()
+        while not condition():
+            if self._read_lock.acquire(False):
+                try:
+                    while not condition():
+                        self._read()
+                finally:
+                    self._read_lock.release()
+            else:
+                self._waiters.append(waiter)
+                if not condition():
+                    waiter.lock.acquire(True, WATCH_SECONDS)
+                self._forget(waiter)
+        if self._waiters:
+            self._promote()
+
+    def drain(self) -> None:
+        """Reads what has already arrived, if no other thread reads."""
+        if self._read_lock.acquire(False):
+            try:
+                while self._poll.poll(0):
+                    self._read()
+            finally:
+                self._read_lock.release()
+                if self._waiters:
+                    self._promote()
+
+    def want_reading(self, wanted: bool) -> None:
+        """Lets the watch thread read at once while the main thread is in the model."""
+        if wanted:
+            self._reading_wanted += 1
+            self._watch_asleep = False
+            self._watch_signal.release()
+        else:
+            self._reading_wanted -= 1
+
+    def _sleep(self, waiter: Waiter, ready: Callable[[], bool]) -> None:
+        self._waiters.append(waiter)
+        if self._read_lock.acquire(False):
+            # The reader left between the two attempts.
+            self._read_lock.release()
+        elif not ready():
+            waiter.lock.acquire()
+        self._forget(waiter)
+
+    def _forget(self, waiter: Waiter) -> None:
+        try:
+            self._waiters.remove(waiter)
+        except ValueError:
+            pass
+
+    def _promote(self) -> None:
+        """Wakes a waiting thread, which becomes the reader, unless there is one; the main thread goes first.
+
+        Every thread that stops waiting calls this: the one that was woken last may have had its frame already.
+        """
+        waiters = self._waiters
+        if self._read_lock.locked():
+            return
+        if self._main_waiter in waiters:
+            self._main_waiter.wake()
+            return
+        try:
+            waiters.popleft().wake()
+        except IndexError:
+            pass
+
+    def _read(self) -> None:
+        """Receives once and dispatches all whole frames. Only with the read lock."""
+        try:
+            data = self._receive(RECEIVE_SIZE)
+        except OSError:
+            data = b""
+        if not data:
+            self._on_end()
+            raise ConnectionError("the server has closed the channel")
+        if self._rest:
+            data = self._rest + data
+            self._rest = b""
+        position = 0
+        end = len(data)
+        handlers = self._handlers
+        main_types = self._main_types
+        while end - position >= HEADER_SIZE:
+            length, kind, flags, count, ident = HEADER.unpack_from(data, position)
+            if length > end - position:
+                data, position, end = self._complete(data, position, length)
+            if kind in main_types:
+                self._main.append((data, position, flags, count, ident, kind))
+                if self._main_waiter in self._waiters:
+                    self._main_waiter.wake()
+            else:
+                handler = handlers[kind]
+                if handler is not None:
+                    handler(data, position, flags, count, ident)
+            position += length
+        if position < end:
+            self._rest = bytes(data[position:end])
+
+    def _complete(self, data: bytes, position: int, length: int) -> tuple:
+        """Receives the rest of a long frame into a buffer of its own."""
+        if length < HEADER_SIZE or length > protocol.FRAME_LIMIT:
+            self._on_end()
+            raise ConnectionError("frame of %d bytes" % length)
+        whole = bytearray(length)
+        have = len(data) - position
+        view = memoryview(whole)
+        view[:have] = data[position:]
+        while have < length:
+            count = self._socket.recv_into(view[have:])
+            if not count:
+                self._on_end()
+                raise ConnectionError("the server has closed the channel")
+            have += count
+        view.release()
+        return whole, 0, length
+
+    # The watch thread
+
+    def watch(self) -> None:
+        """Reads while the main thread is in the model. Runs on a thread of its own."""
+        while not self.forked:
+            if self._watch_ticks > QUIET_TICKS and not self._reading_wanted:
+                self._watch_ticks = 0
+                self._watch_asleep = True
+                if not self.busy:
+                    self._quiet()
+                    continue
+                self._watch_asleep = False
+            seen = self._frames
+            if not self._reading_wanted:
+                self._watch_signal.acquire(True, WATCH_SECONDS)
+            if self.busy:
+                self._watch_ticks = 0
+                if self._later or self._released:
+                    self.flush()
+                if seen == self._frames or self._reading_wanted:
+                    self._watch_read(seen)
+            elif seen == self._frames:
+                self._watch_ticks += 1
+                if self._reading_wanted:
+                    time.sleep(WATCH_SECONDS)
+
+    def _watch_read(self, seen: int) -> None:
+        if not self._read_lock.acquire(False):
+            if self._reading_wanted:
+                time.sleep(WATCH_SECONDS / 4)
+            return
+        try:
+            milliseconds = int(WATCH_SECONDS * 1000)
+            while self.busy and not self._waiters:
+                if self._poll.poll(milliseconds):
+                    self._read()
+                elif self._released or self._later:
+                    self.flush()
+        except ConnectionError:
+            pass
+        finally:
+            self._read_lock.release()
+            if self._waiters:
+                self._promote()
+
+    def _quiet(self) -> None:
+        """Sleeps until the next frame of the main thread; gives up memory before, and again later."""
+        try:
+            self.on_quiet()
+            if not self._watch_signal.acquire(True, 11.0) and not self.busy:
+                self.on_quiet()
+                self._watch_signal.acquire()
+        finally:
+            self._watch_asleep = False
+
+
+_SLOT = protocol.Struct("<IIQ")
+
+
+def connect(address: str) -> socket.socket:
+    """Connects to the server: ``fd:N`` is an inherited socket, all else the path of one, ``@`` for an abstract name."""
+    if address.startswith("fd:"):
+        connection = socket.socket(fileno=int(address[3:]))
+        os.set_inheritable(connection.fileno(), False)
+    else:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.connect("\0" + address[1:] if address.startswith("@") else address)
+    connection.setblocking(True)
+    return connection

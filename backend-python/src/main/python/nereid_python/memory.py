@@ -1,0 +1,156 @@
+"""Shared memory: segments of the server, slots of tensors in both directions.
+
+The server creates each segment and sends its path. Slots of incoming segments are given out by the server and released
+here; slots of outgoing segments are given out here and released by the server.
+"""
+
+import collections
+import mmap
+import os
+import threading
+import time
+from typing import Callable, Deque, Dict, List, Optional, Tuple
+
+SMALLEST_SLOT = 4096
+SMALLEST_SEGMENT = 1 << 20
+IDLE_SECONDS = 10.0
+
+
+class Segment:
+    """Shared memory that both processes map."""
+
+    __slots__ = ("ident", "size", "outgoing", "mapping", "view", "slot_size", "used", "idle_since")
+
+    def __init__(self, ident: int, path: str, size: int, outgoing: bool) -> None:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            self.mapping = mmap.mmap(descriptor, size)
+        finally:
+            os.close(descriptor)
+        self.view = memoryview(self.mapping)
+        self.ident = ident
+        self.size = size
+        self.outgoing = outgoing
+        self.slot_size = 0
+        self.used = 0
+        self.idle_since = 0.0
+
+    def close(self) -> None:
+        """Unmaps the memory, or leaves that to the collector while an array of it is alive."""
+        try:
+            self.view.release()
+            self.mapping.close()
+        except BufferError:
+            pass
+
+
+class IncomingSlot:
+    """Part of an incoming segment that the server does not use again before this object is collected."""
+
+    __slots__ = ("segment", "offset", "size", "release")
+
+    def __init__(self, segment: Segment, offset: int, size: int, release: Callable[[int, int], None]) -> None:
+        self.segment = segment
+        self.offset = offset
+        self.size = size
+        self.release = release
+
+    def __del__(self) -> None:
+        self.release(self.segment.ident, self.offset)
+
+
+class MemoryRefused(Exception):
+    """The server gives no more shared memory."""
+
+
+class Memory:
+    """Segments of this process, and the allocator of outgoing slots. Thread-safe."""
+
+    def __init__(self, want: Callable[[int], None], wait: Callable[[Callable[[], bool]], None]) -> None:
+        self._want = want
+        self._wait = wait
+        self._lock = threading.Lock()
+        self._segments: Dict[int, Segment] = {}
+        self._free: Dict[int, Deque[Tuple[Segment, int]]] = {}
+        self._refusals = 0
+        self._given = 0
+
+    def segment(self, ident: int) -> Segment:
+        return self._segments[ident]
+
+    def add(self, ident: int, path: str, size: int, outgoing: bool, slot_size: int) -> None:
+        """Maps a segment; an outgoing one is cut into slots of one size."""
+        segment = Segment(ident, path, size, outgoing)
+        with self._lock:
+            self._segments[ident] = segment
+            if outgoing:
+                segment.slot_size = slot_size
+                segment.idle_since = time.monotonic()
+                free = self._free.setdefault(slot_size, collections.deque())
+                for offset in range(0, size - slot_size + 1, slot_size):
+                    free.append((segment, offset))
+                self._given += 1
+
+    def refuse(self) -> None:
+        """Notes that the server has refused a segment."""
+        with self._lock:
+            self._refusals += 1
+
+    def remove(self, ident: int) -> None:
+        """Unmaps a segment that the server takes back."""
+        with self._lock:
+            segment = self._segments.pop(ident, None)
+            if segment is not None and segment.outgoing:
+                free = self._free.get(segment.slot_size)
+                if free:
+                    self._free[segment.slot_size] = collections.deque(slot for slot in free if slot[0] is not segment)
+        if segment is not None:
+            segment.close()
+
+    def allocate(self, size: int) -> Tuple[Segment, int]:
+        """Returns an outgoing slot of at least ``size`` bytes; asks the server for a segment if none is free."""
+        slot_size = SMALLEST_SLOT if size <= SMALLEST_SLOT else 1 << (size - 1).bit_length()
+        while True:
+            with self._lock:
+                free = self._free.get(slot_size)
+                if free:
+                    segment, offset = free.pop()
+                    segment.used += 1
+                    return segment, offset
+                refusals, given = self._refusals, self._given
+            self._want(slot_size)
+            self._wait(lambda: self._refusals != refusals or self._given != given)
+            if self._refusals != refusals and self._given == given:
+                raise MemoryRefused(
+                    "Failed to increase the shared memory pool size to %d bytes." % max(slot_size, SMALLEST_SEGMENT)
+                )
+
+    def release(self, ident: int, offset: int) -> None:
+        """Takes an outgoing slot back from the server."""
+        with self._lock:
+            segment = self._segments.get(ident)
+            if segment is None:
+                return
+            self._free[segment.slot_size].append((segment, offset))
+            segment.used -= 1
+            if segment.used == 0:
+                segment.idle_since = time.monotonic()
+
+    def idle(self, now: Optional[float] = None) -> List[int]:
+        """Gives up the outgoing segments that have not been used for a while, and returns their numbers."""
+        limit = (time.monotonic() if now is None else now) - IDLE_SECONDS
+        returned = []
+        with self._lock:
+            for segment in list(self._segments.values()):
+                if segment.outgoing and segment.used == 0 and segment.idle_since <= limit:
+                    free = self._free.get(segment.slot_size, ())
+                    self._free[segment.slot_size] = collections.deque(s for s in free if s[0] is not segment)
+                    del self._segments[segment.ident]
+                    returned.append(segment)
+        for segment in returned:
+            segment.close()
+        return [segment.ident for segment in returned]
+
+    def has_outgoing(self) -> bool:
+        """Returns whether an outgoing segment is mapped."""
+        return any(segment.outgoing for segment in list(self._segments.values()))
