@@ -378,11 +378,6 @@ class InferenceResponseSender:
         state = self._state
         return state is not None and state.is_cancelled()
 
-    def __del__(self) -> None:
-        state = getattr(self, "_state", None)
-        if state is not None:
-            state.sender_collected()
-
 
 class InferenceRequest:
     """A request: one that the model executes, or one that it makes to call another model."""

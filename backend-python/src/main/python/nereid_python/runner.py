@@ -1,0 +1,742 @@
+"""Runs a model: import, completion, initialization, executions, the end."""
+
+import asyncio
+import contextvars
+import faulthandler
+import fcntl
+import gc
+import importlib.util
+import inspect
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import types
+from typing import Any, Dict, List, Optional, Set
+
+from . import errors, logs, protocol, runtime
+from .calls import Calls
+from .channel import Channel, connect
+from .codec import Codec
+from .forks import Forks
+from .memory import Memory, MemoryRefused
+from .protocol import HEADER, HEADER_SIZE, REQUEST, RESULT, U32, U64, Reader
+from .requests import Flow, RequestState
+
+from c_python_backend_utils import (
+    TRITONSERVER_REQUEST_RELEASE_RESCHEDULE,
+    InferenceRequest,
+    InferenceResponse,
+    InferenceTrace,
+)
+from triton_python_backend_utils import ModelConfig
+
+INLINE_LIMIT = 16384
+_COLLECT_SECONDS = 1.0
+_NONE = RESULT.pack(protocol.RESULT_NONE, 0, 0, 0, 0)
+_RESCHEDULE = RESULT.pack(protocol.RESULT_RESCHEDULE, 0, 0, 0, 0)
+_FINAL = RESULT.pack(protocol.RESULT_FINAL, protocol.FLAG_FINAL, 0, 0, 0)
+_REQUEST_SIZE = REQUEST.size
+_new = InferenceRequest.__new__
+
+#: The execution that a coroutine belongs to.
+current_execution: "contextvars.ContextVar[int]" = contextvars.ContextVar("current_execution", default=0)
+
+
+class _Failed(Exception):
+    """A whole execution has failed with this text."""
+
+
+class _Terminated(BaseException):
+    """The process was asked to end while it was idle."""
+
+
+class Runner:
+    """The model of this process. ``run`` is the main thread."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.memory = Memory(self._want_segment, channel.wait_until)
+        self.codec = Codec(self.memory, channel.release, INLINE_LIMIT)
+        self.calls = Calls(self)
+        self.forks = Forks(self)
+        self.flows: Dict[int, Flow] = {}
+        self.log_mask = 7
+        self.log_ready = False
+        self.model_dir = ""
+        self.model_file = ""
+        self.model_name = ""
+        self.model_version = 1
+        self.instance = ""
+        self.decoupled = False
+        self.output_indexes: Dict[str, int] = {}
+        self.own_directory = ""
+        self.execution = 0
+        self.main_thread = threading.get_ident()
+        self.terminating = False
+        self._input_names: List[str] = []
+        self._output_names: List[str] = []
+        self._all_outputs: Set[str] = set()
+        self._unknown_outputs: Set[str] = set()
+        self._module: Any = None
+        self._model: Any = None
+        self._model_execute: Any = None
+        self._initialized = False
+        self._loop: Optional[asyncio.AbstractEventLoop] = None
+        self._loop_lock = threading.Lock()
+        self._tasks: Set[Any] = set()
+        self._ready_queue: "queue.SimpleQueue[int]" = queue.SimpleQueue()
+        self._ready_thread: Optional[threading.Thread] = None
+        self._collected = 0.0
+        handle = channel.handle
+        handle(protocol.CHECK_READY, self._on_check_ready)
+        handle(protocol.CANCEL, self._on_cancel)
+        handle(protocol.CREDIT, self._on_credit)
+        handle(protocol.RELEASE, self._on_release)
+        handle(protocol.SEGMENT, self._on_segment)
+        handle(protocol.SEGMENT_REFUSED, self._on_segment_refused)
+        handle(protocol.SEGMENT_REMOVE, self._on_segment_remove)
+        handle(protocol.LOG_LEVELS, self._on_log_levels)
+        channel.on_quiet = self._on_quiet
+
+    # The main thread
+
+    def run(self) -> int:
+        """Serves the frames of the main thread until the end, and returns the exit status."""
+        next_main = self.channel.next_main
+        execute = self._execute
+        while True:
+            try:
+                data, base, flags, count, ident, kind = next_main()
+            except _Terminated:
+                self._finalize()
+                return 0
+            except ConnectionError:
+                return 1
+            if kind == protocol.EXECUTE:
+                execute(data, base, count, ident)
+            elif kind == protocol.OPEN:
+                self._open(Reader(data, base + HEADER_SIZE), ident)
+            elif kind == protocol.COMPLETE:
+                self._complete(Reader(data, base + HEADER_SIZE), ident)
+            elif kind == protocol.INITIALIZE:
+                self._initialize(Reader(data, base + HEADER_SIZE), ident)
+            elif kind == protocol.FINALIZE:
+                self._finalize()
+                self._done(ident)
+                return 0
+            data = None
+            if self.terminating:
+                self._finalize()
+                return 0
+
+    def on_signal(self, number: int, frame: Any) -> None:
+        """Ends the process in order: at once while it is idle, else after the execution."""
+        self.terminating = True
+        if not self.channel.busy:
+            self.channel.busy = True
+            raise _Terminated()
+
+    def _done(self, ident: int, error: Optional[BaseException] = None, text: Optional[str] = None, flags: int = 0) -> None:
+        """Answers a frame of the life cycle: with the flags, or with an error."""
+        if error is None and text is None:
+            self.channel.send(protocol.frame(protocol.DONE, 0, flags, ident))
+            return
+        if text is None:
+            text = errors.short_text(error)  # type: ignore[arg-type]
+        trace = "" if error is None else errors.long_text(error)
+        hint = "" if error is None else errors.import_hint(error)
+        body = protocol.text(text) + protocol.text(trace) + protocol.text(hint)
+        self.channel.send(protocol.frame(protocol.DONE, 1, 0, ident, body))
+
+    # Life cycle
+
+    def _open(self, reader: Reader, ident: int) -> None:
+        settings = reader.map()
+        self.model_file = settings["model_file"]
+        self.model_dir = settings.get("version_directory", os.path.dirname(self.model_file))
+        self.model_name = settings.get("model_name", "")
+        self.model_version = int(settings.get("model_version", "1"))
+        self.instance = settings.get("instance_name", "")
+        self.codec.inline_limit = int(settings.get("inline_limit", str(INLINE_LIMIT)))
+        self.log_mask = int(settings.get("log_levels", "7"))
+        if "pycache_prefix" in settings:
+            sys.pycache_prefix = settings["pycache_prefix"]
+        sys.path.extend(path for path in settings.get("search_path", "").split("\n") if path)
+        if self.own_directory:
+            sys.path.append(self.own_directory)
+        if not os.path.isfile(self.model_file):
+            self._done(
+                ident,
+                text="Failed to preinitialize Python stub: Python model file not found in '%s'"
+                % os.path.abspath(self.model_file),
+            )
+            return
+        try:
+            self._module = self._import(settings.get("module_name", "model"))
+            if not hasattr(self._module, "TritonPythonModel"):
+                raise AttributeError("module '%s' has no attribute 'TritonPythonModel'" % self._module.__name__)
+        except BaseException as error:
+            self._done(ident, error)
+            return
+        self._done(ident, flags=1 if hasattr(self._module.TritonPythonModel, "auto_complete_config") else 0)
+
+    def _import(self, name: str) -> types.ModuleType:
+        """Imports the model file under its name, ``1.model`` or ``model``."""
+        package, _, _ = name.rpartition(".")
+        if package:
+            # Not by the path: another directory of that name may come first.
+            directory = os.path.dirname(self.model_file)
+            init = os.path.join(directory, "__init__.py")
+            if os.path.isfile(init):
+                spec = importlib.util.spec_from_file_location(package, init, submodule_search_locations=[directory])
+                parent = importlib.util.module_from_spec(spec)
+                sys.modules[package] = parent
+                spec.loader.exec_module(parent)
+            else:
+                parent = types.ModuleType(package)
+                parent.__path__ = [directory]  # type: ignore[attr-defined]
+                sys.modules[package] = parent
+        spec = importlib.util.spec_from_file_location(name, self.model_file)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            sys.modules.pop(name, None)
+            raise
+        if package:
+            setattr(sys.modules[package], name.rpartition(".")[2], module)
+        return module
+
+    def _complete(self, reader: Reader, ident: int) -> None:
+        configuration = reader.text()
+        try:
+            result = self._module.TritonPythonModel.auto_complete_config(ModelConfig(configuration))
+            if not isinstance(result, ModelConfig):
+                self._done(
+                    ident,
+                    text="auto_complete_config function in model '%s' must return a valid pb.ModelConfig object."
+                    % self.model_name,
+                )
+                return
+            body = _completed(result.as_dict(), json.loads(configuration))
+        except BaseException as error:
+            self._done(ident, error)
+            return
+        self.channel.send(protocol.frame(protocol.COMPLETED, 0, 0, ident, body))
+
+    def _initialize(self, reader: Reader, ident: int) -> None:
+        flags = reader.u32()
+        self.decoupled = bool(flags & 1)
+        arguments = reader.map()
+        self._input_names = [sys.intern(name) for name in reader.texts()]
+        self._output_names = [sys.intern(name) for name in reader.texts()]
+        self._all_outputs = set(self._output_names)
+        self.output_indexes = {name: index for index, name in enumerate(self._output_names)}
+        self.instance = arguments.get("model_instance_name", self.instance)
+        self.log_ready = True
+        try:
+            self._model = model = self._module.TritonPythonModel()
+            if hasattr(model, "initialize"):
+                model.initialize(arguments)
+        except BaseException as error:
+            self._done(ident, error)
+            return
+        self._initialized = True
+        self.calls.allowed = True
+        self._model_execute = getattr(model, "execute", None)
+        self._done(
+            ident,
+            flags=(1 if self._model_execute is not None else 0) | (2 if hasattr(model, "is_ready") else 0)
+            | (4 if inspect.iscoroutinefunction(self._model_execute) else 0),
+        )
+
+    def _finalize(self) -> None:
+        self.calls.allowed = False
+        loop = self._loop
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+        model = self._model
+        if model is not None and self._initialized and hasattr(model, "finalize"):
+            self._initialized = False
+            try:
+                model.finalize()
+            except BaseException as error:
+                self.log(logs.INFO, self.model_file, 0, "finalize failed: " + errors.long_text(error))
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (ValueError, OSError):
+                pass
+
+    # Executions
+
+    def _execute(self, data: Any, base: int, count: int, execution: int) -> None:
+        requests: List[InferenceRequest] = []
+        states: List[RequestState] = []
+        take = self.codec.take_tensor
+        input_names = self._input_names
+        position = base + HEADER_SIZE
+        for _ in range(count):
+            (
+                handle, correlation, timeout, window, flags, inputs, wanted, _, id_size, text_size, parameters_size,
+                trace_size,
+            ) = REQUEST.unpack_from(data, position)
+            position += _REQUEST_SIZE
+            request = _new(InferenceRequest)
+            if wanted:
+                names = self._output_names
+                end = position + 2 * wanted
+                chosen = {names[index] for index in memoryview(data)[position:end].cast("H")}
+                position = end
+                request._names = chosen
+            else:
+                chosen = None
+                request._names = self._all_outputs
+            if id_size:
+                request._request_id = str(data[position:position + id_size], "utf-8", "replace")
+                position += id_size
+            else:
+                request._request_id = ""
+            if text_size:
+                request._correlation_id = str(data[position:position + text_size], "utf-8", "replace")
+                position += text_size
+            else:
+                request._correlation_id = correlation
+            if parameters_size:
+                request._parameters = str(data[position:position + parameters_size], "utf-8", "replace")
+                position += parameters_size
+            else:
+                request._parameters = "{}"
+            if trace_size:
+                request._trace = trace = InferenceTrace()
+                trace._context = str(data[position:position + trace_size], "utf-8", "replace")
+                position += trace_size
+            else:
+                request._trace = None
+            tensors = []
+            for _ in range(inputs):
+                tensor, position = take(data, base, position, None, input_names)
+                tensors.append(tensor)
+            request._inputs = tensors
+            request._flags = flags
+            request._timeout = timeout
+            request._model_name = self.model_name
+            request._model_version = self.model_version
+            request._values = None
+            request._preferred_memory = None
+            request._sender = None
+            request._release_flags = 1
+            flow = Flow(window or 1 << 62)
+            self.flows[handle] = flow
+            request._state = state = RequestState(self, handle, flow, self.decoupled, chosen)
+            states.append(state)
+            requests.append(request)
+        data = None
+        tensors = tensor = request = flow = state = None  # type: ignore[assignment]
+        self.execution = execution
+        try:
+            if self._model_execute is None:
+                raise _Failed("Python model %s does not implement `execute` method." % self.model_file)
+            result = self._model_execute(requests)
+            if type(result) is not list and inspect.iscoroutine(result):
+                if self.decoupled:
+                    self._start(result, states, requests, execution)
+                    result = None
+                    requests = []
+                    body = _NONE * count
+                    self._send_executed(execution, count, protocol.FLAG_ASYNC, body)
+                    return
+                result = self._await(result, execution)
+            held: List[Any] = []
+            frame = self._executed(result, requests, states, count, execution, held)
+        except BaseException as error:
+            self.execution = 0
+            self._fail_execution(error, states, requests, count, execution)
+            return
+        self.execution = 0
+        # The objects of the execution go before the frame does, so that what they hold is released with it.
+        unanswered = result is None and not self.decoupled
+        result = None
+        requests = []
+        states = []
+        self.channel.send(frame)
+        if unanswered and self.flows:
+            self._collect()
+
+    def _executed(
+        self, result: Any, requests: List[InferenceRequest], states: List[RequestState], count: int, execution: int,
+        held: List[Any],
+    ) -> bytes:
+        """Returns the frame for what ``execute`` has returned."""
+        if result is None or self.decoupled:
+            if result is not None:
+                raise _Failed(
+                    "Python model '%s' is using the decoupled mode and the execute function must return None."
+                    % self.instance
+                )
+            results: Any = (None,) * count
+        else:
+            if type(result) is not list and not isinstance(result, list):
+                raise _Failed("Expected a list in the execute return, found type '%s'." % type(result))
+            if len(result) != count:
+                raise _Failed(
+                    "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
+                    "InferenceRequest(s) size is:%d, and InferenceResponse(s) size is:%d\n" % (count, len(result))
+                )
+            results = result
+            for index, response in enumerate(result):
+                if response is None:
+                    continue
+                if requests[index]._release_flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE:
+                    raise _Failed(
+                        "Expected a None object in the execute function return list for reschduled request, found type "
+                        "'%s'." % type(response)
+                    )
+                if type(response) is not InferenceResponse and not isinstance(response, InferenceResponse):
+                    raise _Failed(
+                        "Expected an 'InferenceResponse' object in the execute function return list, found type '%s'."
+                        % type(response)
+                    )
+        parts: List[bytes] = [b""]
+        position = HEADER_SIZE
+        put = self.codec.put_response
+        for index, response in enumerate(results):
+            state = states[index]
+            if response is None:
+                if not state.closed and requests[index]._release_flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE:
+                    state.close()
+                    parts.append(_RESCHEDULE)
+                else:
+                    parts.append(_NONE)
+                position += 8
+                continue
+            if state.closed:
+                parts.append(_NONE)
+                position += 8
+                continue
+            if state.sent:
+                state.close()
+                parts.append(_FINAL)
+                position += 8
+                continue
+            state.sent = 1
+            state.close()
+            mark = len(parts)
+            before = len(held)
+            try:
+                position = put(
+                    parts, position, response, 1, state.wanted, self.output_indexes, self.unknown_output, held
+                )
+            except BaseException as error:
+                given_up = held[before:]
+                self.codec.give_up(given_up)
+                del held[before:]
+                del parts[mark:]
+                position = HEADER_SIZE + sum(map(len, parts[1:]))
+                text = str(error) if isinstance(error, MemoryRefused) else self.failure_prefix() + errors.short_text(error)
+                encoded = protocol.text(text)
+                parts.append(RESULT.pack(protocol.RESULT_ERROR, 1, 0, 0, 1) + encoded)
+                position += RESULT.size + len(encoded)
+        padding = -position & 7
+        if padding:
+            parts.append(b"\0" * padding)
+        parts[0] = HEADER.pack(position + padding, protocol.EXECUTED, 0, count, execution)
+        return b"".join(parts)
+
+    def _send_executed(self, execution: int, count: int, flags: int, body: bytes) -> None:
+        self.channel.send(protocol.frame(protocol.EXECUTED, flags, count, execution, body))
+
+    def _fail_execution(
+        self, error: BaseException, states: List[RequestState], requests: List[InferenceRequest], count: int,
+        execution: int,
+    ) -> None:
+        """Fails all requests of an execution that have not got their final response."""
+        text, trace = self._texts(error, requests)
+        del requests[:]
+        for state in states:
+            state.close()
+        self._send_executed(
+            execution, count, protocol.FLAG_FAILED, U32.pack(1) + protocol.text(text) + protocol.text(trace)
+        )
+        _forget_frames(error)
+
+    def _texts(self, error: BaseException, requests: List[InferenceRequest]) -> tuple:
+        """Returns the text for the client, and that for the log with the ids of the requests."""
+        if isinstance(error, _Failed):
+            return self.failure_prefix() + str(error), ""
+        ids = [request._request_id for request in requests if request._request_id]
+        trace = errors.long_text(error)
+        if ids:
+            trace = "request ids: %s\n%s" % (", ".join(ids[:64]), trace)
+        return self.failure_prefix() + errors.short_text(error), trace
+
+    def failure_prefix(self) -> str:
+        """Returns the start of the text of an execution that failed."""
+        return "Failed to process the request(s) for model '%s', message: " % self.instance
+
+    def request_prefix(self) -> str:
+        """Returns the start of the text of an operation that the server refused."""
+        return "Failed to process the request for model '%s', message: " % self.instance
+
+    # Coroutines
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Returns the event loop, which runs in a thread of its own."""
+        with self._loop_lock:
+            if self._loop is None:
+                self._loop = loop = asyncio.new_event_loop()
+
+                def run() -> None:
+                    asyncio.set_event_loop(loop)
+                    loop.run_forever()
+
+                threading.Thread(target=run, name="event-loop", daemon=True).start()
+            return self._loop
+
+    def _await(self, coroutine: Any, execution: int) -> Any:
+        """Runs a coroutine to its end; the watch thread reads meanwhile."""
+        future = asyncio.run_coroutine_threadsafe(_within(coroutine, execution), self.loop())
+        error = future.exception()
+        if error is not None:
+            raise error
+        return future.result()
+
+    def _start(
+        self, coroutine: Any, states: List[RequestState], requests: List[InferenceRequest], execution: int
+    ) -> None:
+        """Starts the coroutine of a decoupled model, and answers for it if it fails."""
+        ids = [request._request_id for request in requests if request._request_id]
+        held = list(states)
+        loop = self.loop()
+
+        def ended(future: Any) -> None:
+            self._tasks.discard(future)
+            error = asyncio.CancelledError() if future.cancelled() else future.exception()
+            if error is not None:
+                text = self.failure_prefix() + errors.short_text(error)
+                trace = errors.long_text(error)
+                if ids:
+                    trace = "request ids: %s\n%s" % (", ".join(ids[:64]), trace)
+                open_handles = [state.handle for state in held if not state.closed]
+                for state in held:
+                    state.close()
+                self._fail(open_handles, text, trace)
+                _forget_frames(error)
+            del held[:]
+
+        future = asyncio.run_coroutine_threadsafe(_within(coroutine, execution), loop)
+        self._tasks.add(future)
+        future.add_done_callback(ended)
+
+    def _fail(self, handles: List[int], text: str, trace: str) -> None:
+        body = b"".join([U64.pack(handle) for handle in handles])
+        body += U32.pack(1) + protocol.text(text) + protocol.text(trace)
+        self.channel.send(protocol.frame(protocol.FAILED, 0, len(handles), 0, body))
+
+    def abandoned(self, state: RequestState) -> None:
+        """Ends a request that nothing can answer any more. Called by a finalizer."""
+        if state.used:
+            text = "Python model '%s' released the response sender without the final response." % self.instance
+        else:
+            text = "Python model '%s' returned no response and did not use the response sender." % self.instance
+        body = U64.pack(state.handle) + U32.pack(1) + protocol.text(text) + protocol.text("")
+        self.channel.send_later(protocol.frame(protocol.FAILED, 0, 1, 0, body))
+
+    def coroutine_execution(self) -> int:
+        """Returns the execution that the running coroutine belongs to, or 0."""
+        return current_execution.get()
+
+    def _collect(self) -> None:
+        """Collects cycles that may hold requests without a response, at most once a second."""
+        now = time.monotonic()
+        if now - self._collected >= _COLLECT_SECONDS:
+            self._collected = now
+            gc.collect()
+
+    def unknown_output(self, name: str) -> None:
+        """Tells the server once of an output that the configuration does not have."""
+        if name not in self._unknown_outputs and len(self._unknown_outputs) < 1000:
+            self._unknown_outputs.add(name)
+            self.channel.send_later(
+                protocol.frame(protocol.NOTICE, 0, 0, protocol.NOTICE_UNKNOWN_OUTPUT, protocol.text(name))
+            )
+
+    # Frames that any thread handles
+
+    def _on_check_ready(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
+        if self._ready_thread is None:
+            self._ready_thread = threading.Thread(target=self._check_ready, name="is-ready", daemon=True)
+            self._ready_thread.start()
+        self._ready_queue.put(ident)
+
+    def _check_ready(self) -> None:
+        while True:
+            ident = self._ready_queue.get()
+            text = trace = ""
+            try:
+                result = self._model.is_ready()
+                if inspect.iscoroutine(result):
+                    future = asyncio.run_coroutine_threadsafe(result, self.loop())
+                    error = future.exception()
+                    if error is not None:
+                        raise error
+                    result = future.result()
+                if not isinstance(result, bool):
+                    status, text = 2, "is_ready() must return a boolean value"
+                else:
+                    status = 1 if result else 0
+            except BaseException as error:
+                status, text, trace = 2, errors.short_text(error), errors.long_text(error)
+            self.channel.send(
+                protocol.frame(protocol.READY, status, 0, ident, protocol.text(text) + protocol.text(trace))
+            )
+
+    def _on_cancel(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
+        flow = self.flows.get(ident)
+        if flow is not None:
+            flow.cancelled = True
+            flow.wake()
+
+    def _on_credit(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
+        flow = self.flows.get(ident)
+        if flow is not None:
+            flow.credit += count
+            flow.wake()
+
+    def _on_release(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
+        position = base + HEADER_SIZE
+        for _ in range(count):
+            segment, _, offset = _SLOT.unpack_from(data, position)
+            self.memory.release(segment, offset)
+            position += _SLOT.size
+
+    def _on_segment(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
+        reader = Reader(data, base + HEADER_SIZE)
+        size, slot_size = reader.take(_SEGMENT)
+        self.memory.add(ident, reader.text(), size, bool(flags & 1), slot_size)
+
+    def _on_segment_refused(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
+        self.memory.refuse()
+
+    def _on_segment_remove(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
+        self.memory.remove(ident)
+
+    def _on_log_levels(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
+        self.log_mask = ident
+
+    def _want_segment(self, slot_size: int) -> None:
+        self.channel.send(protocol.frame(protocol.SEGMENT_WANTED, 0, 0, slot_size))
+
+    def _on_quiet(self) -> None:
+        for ident in self.memory.idle():
+            self.channel.send(protocol.frame(protocol.SEGMENT_RETURNED, 0, 0, ident))
+
+    def log(self, level: int, file: str, line: int, message: str) -> None:
+        """Sends a line of the log."""
+        self.channel.send(
+            protocol.frame(protocol.LOG, level, 0, max(line, 0), protocol.text(file) + protocol.text(message))
+        )
+
+
+_SLOT = protocol.Struct("<IIQ")
+_SEGMENT = protocol.Struct("<QQ")
+
+
+async def _within(coroutine: Any, execution: int) -> Any:
+    current_execution.set(execution)
+    return await coroutine
+
+
+def _forget_frames(error: BaseException) -> None:
+    """Drops what the frames of an exception hold, such as requests."""
+    seen: Set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        trace = error.__traceback__
+        error.__traceback__ = None
+        del trace
+        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+
+
+def _completed(result: Dict[str, Any], given: Dict[str, Any]) -> bytes:
+    """Returns the body of COMPLETED: what the server takes of a completed configuration."""
+    policy = result.get("model_transaction_policy")
+    scheduling = [
+        name for name in ("dynamic_batching", "sequence_batching", "ensemble_scheduling") if result.get(name) is not None
+    ]
+    body = protocol.I64.pack(int(result.get("max_batch_size", 0)))
+    body += U32.pack(0 if policy is None else 2 if policy.get("decoupled") else 1)
+    body += protocol.text(scheduling[0] if scheduling else "")
+    for kind in ("input", "output"):
+        tensors = result.get(kind) or []
+        body += U32.pack(len(tensors))
+        for tensor in tensors:
+            dims = [int(size) for size in tensor.get("dims") or []]
+            body += protocol.text(str(tensor.get("name", ""))) + protocol.text(str(tensor.get("data_type", "")))
+            body += U32.pack(1 if tensor.get("optional") else 0)
+            body += U32.pack(len(dims)) + b"".join([protocol.I64.pack(size) for size in dims])
+    return body + protocol.text(json.dumps(result))
+
+
+def _watch_life(address: str) -> None:
+    """Lets the kernel kill this process group when the server's end of a socket closes, even in native code."""
+    life = connect(address)
+    descriptor = os.dup(life.fileno())
+    life.close()
+    os.set_inheritable(descriptor, False)
+    fcntl.fcntl(descriptor, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(descriptor, getattr(fcntl, "F_SETSIG", 10), signal.SIGKILL)
+    fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | getattr(fcntl, "FASYNC", 0o20000))
+
+
+def _end_with_parent(parent: int) -> None:
+    """Asks for a signal at the end of the thread that started this process."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+    except (ImportError, OSError, AttributeError):
+        return
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def main(address: str, life: Optional[str], hello: bytes, on_term: str, parent: Optional[str]) -> int:
+    """Runs the process of a model instance, and returns its exit status."""
+    logs.configure_streams()
+    faulthandler.enable(all_threads=True)
+    faulthandler.register(signal.SIGQUIT, all_threads=True)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        os.setpgid(0, 0)
+    except OSError:
+        pass
+    if parent:
+        _end_with_parent(int(parent))
+    connection = connect(address)
+    connection.sendall(hello)
+    if life:
+        _watch_life(life)
+
+    def on_end() -> None:
+        # The server is gone: no more requests, and nobody to answer.
+        os._exit(1)
+
+    channel = Channel(connection, on_end)
+    runner = Runner(channel)
+    runtime.runner = runner
+    logs.configure_logging(runner)
+    runner.own_directory = sys.path[0]
+    sys.path[0] = ""
+    sys.argv[:] = [""]
+    if on_term == "finalize":
+        signal.signal(signal.SIGTERM, runner.on_signal)
+    threading.Thread(target=channel.watch, name="watch", daemon=True).start()
+    status = runner.run()
+    return status
