@@ -124,8 +124,7 @@ class Peer:
         listener.listen(2)
         self.stdout = open(os.path.join(self.temporary, "out"), "w+b")
         self.stderr = open(os.path.join(self.temporary, "err"), "w+b")
-        command = [python, "-X", "pycache_prefix=" + os.path.join(self.temporary, "pycache"),
-                   os.path.join(MAIN, "nereid_python", "__main__.py"),
+        command = [python, os.path.join(MAIN, "nereid_python", "__main__.py"),
                    "--channel=" + path, "--life=" + path, "--token=t", "triton_python_backend_stub", *arguments]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.stdout, stderr=self.stderr,
                                         env=environment, cwd=self.temporary)
@@ -150,6 +149,7 @@ class Peer:
             "module_name": module % version if "%s" in module else module,
             "search_path": "\n".join([version_directory, os.path.dirname(version_directory)]),
             "inline_limit": str(inline),
+            "pycache_prefix": os.path.join(self.temporary, "pycache"),
         }
         self.settings.update(settings or {})
 

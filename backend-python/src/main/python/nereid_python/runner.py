@@ -5,7 +5,6 @@ import contextvars
 import faulthandler
 import fcntl
 import gc
-import importlib.util
 import inspect
 import json
 import os
@@ -14,10 +13,9 @@ import signal
 import sys
 import threading
 import time
-import types
 from typing import Any, Dict, List, Optional, Set
 
-from . import errors, logs, protocol, runtime
+from . import errors, imports, logs, protocol, runtime
 from .calls import Calls
 from .channel import Channel, connect
 from .codec import Codec
@@ -163,9 +161,11 @@ class Runner:
         self.instance = settings.get("instance_name", "")
         self.codec.inline_limit = int(settings.get("inline_limit", str(INLINE_LIMIT)))
         self.log_mask = int(settings.get("log_levels", "7"))
-        if "pycache_prefix" in settings:
-            sys.pycache_prefix = settings["pycache_prefix"]
-        sys.path.extend(path for path in settings.get("search_path", "").split("\n") if path)
+        search_path = [path for path in settings.get("search_path", "").split("\n") if path]
+        prefix = settings.get("pycache_prefix")
+        if prefix is not None:
+            imports.keep_byte_code(prefix, search_path)
+        sys.path.extend(search_path)
         if self.own_directory:
             sys.path.append(self.own_directory)
         if not os.path.isfile(self.model_file):
@@ -176,41 +176,13 @@ class Runner:
             )
             return
         try:
-            self._module = self._import(settings.get("module_name", "model"))
+            self._module = imports.import_file(settings.get("module_name", "model"), self.model_file, prefix)
             if not hasattr(self._module, "TritonPythonModel"):
                 raise AttributeError("module '%s' has no attribute 'TritonPythonModel'" % self._module.__name__)
         except BaseException as error:
             self._done(ident, error)
             return
         self._done(ident, flags=1 if hasattr(self._module.TritonPythonModel, "auto_complete_config") else 0)
-
-    def _import(self, name: str) -> types.ModuleType:
-        """Imports the model file under its name, ``1.model`` or ``model``."""
-        package, _, _ = name.rpartition(".")
-        if package:
-            # Not by the path: another directory of that name may come first.
-            directory = os.path.dirname(self.model_file)
-            init = os.path.join(directory, "__init__.py")
-            if os.path.isfile(init):
-                spec = importlib.util.spec_from_file_location(package, init, submodule_search_locations=[directory])
-                parent = importlib.util.module_from_spec(spec)
-                sys.modules[package] = parent
-                spec.loader.exec_module(parent)
-            else:
-                parent = types.ModuleType(package)
-                parent.__path__ = [directory]  # type: ignore[attr-defined]
-                sys.modules[package] = parent
-        spec = importlib.util.spec_from_file_location(name, self.model_file)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            sys.modules.pop(name, None)
-            raise
-        if package:
-            setattr(sys.modules[package], name.rpartition(".")[2], module)
-        return module
 
     def _complete(self, reader: Reader, ident: int) -> None:
         configuration = reader.text()
