@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import os
 import threading
 from typing import Any, Callable, Deque, Dict, List, Optional
 
@@ -125,6 +126,9 @@ class Calls:
     def async_exec(self, request: InferenceRequest, decoupled: bool) -> Any:
         """Calls a model; returns a future of the running event loop."""
         loop = asyncio.get_running_loop()
+        if self._channel.forked:
+            # No thread reads while nobody waits.
+            return loop.run_in_executor(None, self.exec, request, decoupled)
         future = loop.create_future()
         if decoupled:
             future.set_result(_iterator(self._call(request, True)))
@@ -248,6 +252,24 @@ class Calls:
         with self._lock:
             self._last += 1
             return self._last
+
+    # Forked processes
+
+    def relay_call(self, ident: int, relay: Any) -> None:
+        """Gives the responses of a call to an object with ``arrived`` and ``model``."""
+        self._streams[ident] = relay
+
+    def relay_reply(self, ident: int, entry: List[Any]) -> None:
+        """Gives a reply to an entry, whose first object is woken."""
+        self._replies[ident] = entry
+
+    def after_fork(self, allowed: bool) -> None:
+        """Forgets what belongs to the parent."""
+        self.allowed = allowed
+        self._streams = {}
+        self._replies = {}
+        self._lock = threading.Lock()
+        self._last = os.getpid() << 32
 
     # Operations with one reply
 

@@ -79,10 +79,33 @@ class Channel:
 
     # Writing
 
+    def after_fork(self, connection: Optional[socket.socket]) -> None:
+        """Goes on with the socket to the parent process, or with none. The channel of the parent is left alone."""
+        self.forked = True
+        self._socket.detach()
+        try:
+            os.close(self._descriptor)
+        except OSError:
+            pass
+        self._released.clear()
+        self._later.clear()
+        self._waiters.clear()
+        self._rest = b""
+        self._write_lock = threading.Lock()
+        self._read_lock = threading.Lock()
+        self._on_end = _parent_ended
+        if connection is not None:
+            self._socket = connection
+            self._descriptor = connection.fileno()
+            self._receive = connection.recv
+            self._send = connection.sendall
+            self._poll = select.poll()
+            self._poll.register(self._descriptor, select.POLLIN | select.POLLHUP | select.POLLERR)
+        else:
+            self._send = _ignore
+
     def send(self, data: bytes) -> None:
         """Writes whole frames, and the releases that have gathered."""
-        if self.forked:
-            return
         with self._write_lock:
             if self._released or self._later:
                 # After the data, which may name a slot that is among the released ones.
@@ -96,11 +119,14 @@ class Channel:
 
     def send_later(self, data: bytes) -> None:
         """Writes frames soon; for finalizers, which may run on any thread while it holds any lock."""
-        self._later.append(data)
-        self.flush()
+        if not self.forked:
+            self._later.append(data)
+            self.flush()
 
     def release(self, segment: int, offset: int) -> None:
         """Gives an incoming slot back, with the next frame or soon; for finalizers."""
+        if self.forked:
+            return
         self._released.append((segment, offset))
         if not self.busy:
             self.flush()
@@ -357,6 +383,14 @@ class Channel:
 
 
 _SLOT = protocol.Struct("<IIQ")
+
+
+def _ignore(data: bytes) -> None:
+    """Writes nothing: this process has no socket."""
+
+
+def _parent_ended() -> None:
+    raise ConnectionError("the process of the model has ended")
 
 
 def connect(address: str) -> socket.socket:

@@ -23,6 +23,7 @@ class Codec:
         self._memory = memory
         self._release = release
         self.inline_limit = inline_limit
+        self.forked = False
 
     def take_tensor(self, data: Any, base: int, position: int, name: Optional[str], names: Any) -> tuple:
         """Returns the tensor at ``position`` of the frame at ``base``, and the position behind it."""
@@ -63,7 +64,7 @@ class Codec:
         if data is None:
             array = tensor._array
             size = array.nbytes
-            if size > self.inline_limit:
+            if size > self.inline_limit and not self.forked:
                 segment, offset = self._memory.allocate(size)
                 held.append((segment.ident, offset))
                 np.copyto(np.ndarray(shape, array.dtype, segment.view, offset), array)
@@ -76,14 +77,14 @@ class Codec:
             size = tensor._size
             start = tensor._offset
             slot = tensor._slot
-            if slot is not None:
+            if slot is not None and not self.forked:
                 held.append(slot)
                 parts.append(
                     _pack_tensor(index, tensor._dtype, rank, slot.segment.ident, slot.offset, size)
                     + SHAPES[rank].pack(*shape)
                 )
                 return position + TENSOR_SIZE + (rank << 3)
-            if size > self.inline_limit:
+            if size > self.inline_limit and not self.forked:
                 segment, offset = self._memory.allocate(size)
                 held.append((segment.ident, offset))
                 segment.view[offset:offset + size] = memoryview(data)[start:start + size]

@@ -1,15 +1,201 @@
-"""Calls from processes that a model forks, such as those of ``multiprocessing``."""
+"""Calls from processes that a model forks, such as those of ``multiprocessing``.
+
+A forked process has a socket pair to its parent. What it sends there are frames of the protocol with all tensors in
+them, which the parent passes on; numbers of calls have the id of the process in them, so that they stay as they are.
+"""
 
 import os
-from typing import Any
+import queue
+import signal
+import socket
+import threading
+from typing import Any, List, Optional
+
+from . import protocol
+from .protocol import CALL_HEAD, CALL_RESULT, F64, HEADER, HEADER_SIZE, SHAPES, TENSOR, TENSOR_SIZE
+
+_PASSED_ON = frozenset(
+    (
+        protocol.CALL, protocol.CALL_CREDIT, protocol.CALL_CANCEL, protocol.CALL_DROP, protocol.CONTROL,
+        protocol.METRIC, protocol.LOG,
+    )
+)
 
 
 class Forks:
-    """Cuts forked processes off the channel of their parent."""
+    """Keeps forked processes off the channel, and gives them one of their own."""
 
     def __init__(self, runner: Any) -> None:
         self._runner = runner
-        os.register_at_fork(after_in_child=self._after_in_child)
+        self._pair: Optional[tuple] = None
+        os.register_at_fork(
+            before=self._before, after_in_parent=self._after_in_parent, after_in_child=self._after_in_child
+        )
+
+    def _before(self) -> None:
+        runner = self._runner
+        self._pair = None
+        if runner.calls.allowed and not runner.channel.forked:
+            try:
+                self._pair = socket.socketpair()
+            except OSError:
+                pass
+
+    def _after_in_parent(self) -> None:
+        pair, self._pair = self._pair, None
+        if pair is not None:
+            pair[1].close()
+            child = _Child(self._runner, pair[0])
+            threading.Thread(target=child.serve, name="forked-process", daemon=True).start()
 
     def _after_in_child(self) -> None:
-        self._runner.channel.forked = True
+        pair, self._pair = self._pair, None
+        runner = self._runner
+        if pair is not None:
+            pair[0].close()
+        runner.after_fork(None if pair is None else pair[1])
+        if signal.getsignal(signal.SIGTERM) == runner.on_signal:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+class _Child:
+    """A forked process, as its parent sees it."""
+
+    def __init__(self, runner: Any, connection: socket.socket) -> None:
+        self._runner = runner
+        self._connection = connection
+        self._calls: set = set()
+        self._outgoing: "queue.SimpleQueue[Optional[bytes]]" = queue.SimpleQueue()
+        self._writer: Optional[threading.Thread] = None
+
+    def serve(self) -> None:
+        """Passes frames on until the process ends. Runs on a thread of its own."""
+        try:
+            while True:
+                head = self._receive(HEADER_SIZE)
+                length, kind, flags, _, ident = HEADER.unpack(head)
+                body = self._receive(length - HEADER_SIZE)
+                if kind in _PASSED_ON:
+                    self._pass_on(head, body, kind, flags, ident)
+        except (ConnectionError, OSError):
+            pass
+        finally:
+            calls = self._runner.calls
+            for ident in list(self._calls):
+                calls.drop(ident)
+            self._outgoing.put(None)
+            self._connection.close()
+
+    def _receive(self, size: int) -> bytes:
+        parts: List[bytes] = []
+        while size:
+            data = self._connection.recv(min(size, 1 << 20))
+            if not data:
+                raise ConnectionError("the process has ended")
+            parts.append(data)
+            size -= len(data)
+        return b"".join(parts)
+
+    def _pass_on(self, head: bytes, body: bytes, kind: int, flags: int, ident: int) -> None:
+        calls = self._runner.calls
+        answered = True
+        if kind == protocol.CALL:
+            fields = CALL_HEAD.unpack_from(body)
+            start = CALL_HEAD.size
+            model = body[start:start + fields[-4]].decode("utf-8", "replace")
+            body = bytes(8) + body[8:]
+            self._calls.add(ident)
+            calls.relay_call(ident, _Relay(self, ident, model))
+        elif kind == protocol.CALL_DROP:
+            self._calls.discard(ident)
+            calls.drop(ident)
+            return
+        elif kind == protocol.CONTROL or (kind == protocol.METRIC and flags in protocol.METRIC_REPLIES):
+            calls.relay_reply(ident, _Reply(self, ident).entry)
+        else:
+            answered = False
+        channel = self._runner.channel
+        channel.want_reading(True)
+        try:
+            channel.send(head + body)
+        finally:
+            if not answered:
+                channel.want_reading(False)
+
+    def send(self, data: bytes) -> None:
+        """Sends a frame to the process, without waiting for it."""
+        if self._writer is None:
+            self._writer = threading.Thread(target=self._write, name="forked-process", daemon=True)
+            self._writer.start()
+        self._outgoing.put(data)
+
+    def _write(self) -> None:
+        while True:
+            data = self._outgoing.get()
+            if data is None:
+                return
+            try:
+                self._connection.sendall(data)
+            except OSError:
+                return
+
+    def ended(self, ident: int) -> None:
+        """Notes the end of a call."""
+        self._calls.discard(ident)
+        self._runner.channel.want_reading(False)
+
+
+class _Relay:
+    """Takes the responses of a call in place of a stream, and passes them on."""
+
+    def __init__(self, child: _Child, ident: int, model: str) -> None:
+        self._child = child
+        self._ident = ident
+        self.model = model
+
+    def arrived(self, response: Any, final: bool) -> None:
+        flags = protocol.CALL_FINAL if final else 0
+        error = response._error
+        text = b"" if error is None else error._message.encode("utf-8", "replace")
+        if error is not None:
+            flags |= protocol.CALL_ERROR
+        parameters = response._parameters.encode("utf-8", "replace")
+        outputs = response._outputs
+        code = 0 if error is None else error._code.value
+        parts = [b"", CALL_RESULT.pack(0, code, len(outputs), 0, len(text), len(parameters)), text, parameters]
+        position = HEADER_SIZE + sum(map(len, parts))
+        for tensor in outputs:
+            shape = tensor._shape
+            name = tensor._name.encode("utf-8", "replace")
+            position += TENSOR_SIZE + 8 * len(shape)
+            padding = -position & 7
+            position += padding
+            size = tensor._size
+            parts.append(TENSOR.pack(len(name), tensor._dtype, len(shape), 0, position, size))
+            parts.append(SHAPES[len(shape)].pack(*shape))
+            parts.append(b"\0" * padding)
+            parts.append(bytes(tensor._data[tensor._offset:tensor._offset + size]))
+            parts.append(name)
+            position += size + len(name)
+        parts.append(b"\0" * (-position & 7))
+        position += -position & 7
+        parts[0] = HEADER.pack(position, protocol.CALL_RESPONSE, flags, 0, self._ident)
+        self._child.send(b"".join(parts))
+        if final:
+            self._child.ended(self._ident)
+
+
+class _Reply:
+    """Takes the reply of an operation in place of a waiting thread, and passes it on."""
+
+    def __init__(self, child: _Child, ident: int) -> None:
+        self._child = child
+        self._ident = ident
+        self.done = False
+        self.entry: List[Any] = [self, False, "", 0.0]
+
+    def wake(self) -> None:
+        _, failed, text, value = self.entry
+        body = F64.pack(value) + protocol.text(text)
+        self._child.send(protocol.frame(protocol.REPLY, 1 if failed else 0, 0, self._ident, body))
+        self._child.ended(self._ident)

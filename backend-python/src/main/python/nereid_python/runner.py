@@ -538,6 +538,17 @@ class Runner:
                 protocol.frame(protocol.NOTICE, 0, 0, protocol.NOTICE_UNKNOWN_OUTPUT, protocol.text(name))
             )
 
+    def after_fork(self, connection: Any) -> None:
+        """Makes this a forked process: it calls models through its parent, and does nothing else."""
+        self.channel.after_fork(connection)
+        self.calls.after_fork(connection is not None)
+        self.codec.forked = True
+        self.execution = 0
+        self.main_thread = 0
+        self._loop = None
+        self._loop_lock = threading.Lock()
+        RequestState.lock = threading.Lock()
+
     # Frames that any thread handles
 
     def _on_check_ready(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
