@@ -7,6 +7,7 @@ here; slots of outgoing segments are given out here and released by the server.
 import collections
 import mmap
 import os
+import sys
 import threading
 import time
 from typing import Callable, Deque, Dict, List, Optional, Tuple
@@ -24,7 +25,10 @@ class Segment:
     def __init__(self, ident: int, path: str, size: int, outgoing: bool) -> None:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
-            self.mapping = mmap.mmap(descriptor, size)
+            if sys.version_info >= (3, 13):
+                self.mapping = mmap.mmap(descriptor, size, trackfd=False)
+            else:
+                self.mapping = mmap.mmap(descriptor, size)  # keeps a descriptor of its own
         finally:
             os.close(descriptor)
         self.view = memoryview(self.mapping)

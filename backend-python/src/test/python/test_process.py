@@ -1,0 +1,1394 @@
+"""The process of a model, through its channel."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import numpy as np
+
+import peer
+from nereid_python import protocol
+from peer import LoadError, Peer, ProcessEnded, Response, texts
+
+HEAD = """
+import json, os, sys, threading, time, gc, asyncio, logging
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+def text(value):
+    return pb_utils.Tensor("OUT", np.array([value if isinstance(value, bytes) else str(value).encode()], dtype=np.object_))
+
+def answer(value):
+    return pb_utils.InferenceResponse([text(value)])
+
+def mode(request):
+    return pb_utils.get_input_tensor_by_name(request, "MODE").as_numpy().reshape(-1)[0].decode()
+
+FINAL = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
+
+"""
+
+
+class ProcessTest(unittest.TestCase):
+    """A test with models of its own."""
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="nereid-python-models-")
+        self.addCleanup(shutil.rmtree, self.directory, True)
+
+    def peer(self, code, files=None, head=HEAD, **more):
+        directory = os.path.join(self.directory, more.pop("directory_name", "m"))
+        os.makedirs(os.path.join(directory, "1"), exist_ok=True)
+        for name, content in dict(files or {}, **{"1/model.py": head + code}).items():
+            os.makedirs(os.path.dirname(os.path.join(directory, name)), exist_ok=True)
+            with open(os.path.join(directory, name), "w") as file:
+                file.write(content)
+        more.setdefault("inputs", ["MODE", "IN"])
+        more.setdefault("outputs", ["OUT", "OTHER"])
+        process = Peer(directory, **more)
+        self.addCleanup(process.close)
+        return process
+
+    def loaded(self, code, **more):
+        process = self.peer(code, **more)
+        process.load()
+        return process
+
+    def out(self, process, value, **more):
+        response = process.one({"MODE": texts(value)}, **more)
+        self.assertIsNone(response.error)
+        return response.outputs["OUT"].reshape(-1)[0].decode()
+
+    def eventually(self, condition, seconds=10):
+        end = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), end, "condition")
+            time.sleep(0.01)
+
+
+class LifeCycleTest(ProcessTest):
+    def test_hello_names_the_python(self):
+        process = self.loaded("class TritonPythonModel:\n    pass\n")
+        self.assertEqual("%d.%d.%d" % sys.version_info[:3], process.hello["python"])
+        self.assertEqual((1, process.process.pid), (process.hello["major"], process.hello["pid"]))
+        self.assertEqual("t", process.hello["token"])
+        self.assertTrue(process.hello["numpy"])
+
+    def test_interpreter_as_models_expect_it(self):
+        process = self.loaded("""
+import unittest
+class Case(unittest.TestCase):
+    def test(self):
+        pass
+class TritonPythonModel:
+    def execute(self, requests):
+        import model
+        result = unittest.main("model", exit=False)
+        seen = [sys.argv, sys.path[0], __name__, __package__, result.result.wasSuccessful(), result.result.testsRun,
+                os.path.basename(pb_utils.get_model_dir()), sys.path[-1] == os.path.dirname(pb_utils.__file__),
+                sys.path[-3].endswith("/1"), os.path.basename(__file__), threading.current_thread() is threading.main_thread()]
+        return [answer(json.dumps(seen)) for _ in requests]
+""")
+        seen = json.loads(self.out(process, ""))
+        self.assertEqual([[""], "", "1.model", "1", True, 1, "1", True, True, "model.py", True], seen)
+
+    def test_imports_siblings_in_all_ways(self):
+        process = self.loaded("""
+import sibling
+import shared
+from . import sibling as relative
+from package.member import NAME
+class TritonPythonModel:
+    def execute(self, requests):
+        return [answer([sibling.NAME, shared.NAME, relative.NAME, NAME]) for _ in requests]
+""", files={"1/sibling.py": "NAME = 1\n", "shared.py": "NAME = 2\n", "1/package/member.py": "NAME = 3\n"},
+            environment={k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"})
+        self.assertEqual("[1, 2, 1, 3]", self.out(process, ""))
+        left = [name for _, directories, files in os.walk(self.directory) for name in directories + files
+                if "pycache" in name or name.endswith(".pyc")]
+        self.assertEqual([], left)
+        kept = [name for _, _, files in os.walk(process.settings["pycache_prefix"]) for name in files]
+        self.assertTrue(any(name.startswith("sibling.") for name in kept), kept)
+
+    def test_backend_written_in_python(self):
+        process = self.peer("""
+class TritonPythonModel:
+    def execute(self, requests):
+        return [answer([__name__, os.path.basename(pb_utils.get_model_dir())]) for _ in requests]
+""", module="model")
+        process.load()
+        self.assertEqual("['model', '1']", self.out(process, ""))
+
+    def test_annotations_of_the_module_at_import(self):
+        process = self.loaded("""
+def helper(tensor: pb_utils.Tensor, request: pb_utils.InferenceRequest) -> pb_utils.InferenceResponse:
+    return None
+import c_python_backend_utils
+class TritonPythonModel:
+    kind: c_python_backend_utils.InferenceRequest = None
+    def execute(self, requests):
+        return [answer("ok") for _ in requests]
+""")
+        self.assertEqual("ok", self.out(process, ""))
+
+    def test_missing_file(self):
+        process = Peer(os.path.join(self.directory, "none"))
+        self.addCleanup(process.close)
+        with self.assertRaisesRegex(LoadError, "^Failed to preinitialize Python stub: Python model file not found in '/"):
+            process.open()
+
+    def test_errors_at_import_name_the_python(self):
+        with self.assertRaises(LoadError) as caught:
+            self.peer("import no_such_module\n").open()
+        self.assertTrue(str(caught.exception).startswith("ModuleNotFoundError: No module named 'no_such_module'\n\nAt:\n  "))
+        self.assertNotIn("importlib", str(caught.exception))
+        self.assertIn("Traceback", caught.exception.trace)
+        self.assertIn(sys.prefix, caught.exception.hint)
+
+    def test_syntax_error_names_file_and_line(self):
+        with self.assertRaisesRegex(LoadError, r"^SyntaxError: .*\(model.py, line \d+\)"):
+            self.peer("class X\n    pass\n").open()
+
+    def test_exit_at_import_is_an_error(self):
+        with self.assertRaisesRegex(LoadError, "^SystemExit: 3"):
+            self.peer("sys.exit(3)\n").open()
+
+    def test_end_of_the_process_at_import(self):
+        process = self.peer("os._exit(7)\n")
+        with self.assertRaises(ProcessEnded):
+            process.open()
+        self.assertEqual(7, process.process.wait(10))
+
+    def test_initialize_gets_seven_arguments(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def initialize(self, args):
+        self.args = args
+    def execute(self, requests):
+        return [answer(json.dumps(self.args)) for _ in requests]
+""", config={"name": "m"})
+        arguments = json.loads(self.out(process, ""))
+        self.assertEqual(process.arguments(), arguments)
+        self.assertEqual(7, len(arguments))
+
+    def test_error_of_initialize(self):
+        with self.assertRaisesRegex(LoadError, "^RuntimeError: cannot\n\nAt:\n  .*model.py.*: initialize\n$"):
+            self.peer("class TritonPythonModel:\n    def initialize(self, args):\n        raise RuntimeError('cannot')\n").load()
+
+    def test_finalize_prints_and_ends(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def finalize(self):
+        print("finalized gr\\u00fc\\u00dfe")
+        sys.stdout.buffer.write(b"\\xff\\n")
+        print("error", file=sys.stderr)
+""")
+        self.assertEqual(0, process.finalize())
+        self.assertIn("finalized gr\u00fc\u00dfe\n", process.output())
+        self.assertIn("error\n", process.output("stderr"))
+
+    def test_error_of_finalize_is_logged(self):
+        process = self.loaded("class TritonPythonModel:\n    def finalize(self):\n        raise ValueError('late')\n")
+        self.assertEqual(0, process.finalize())
+        self.eventually(lambda: process.ended)
+        self.assertTrue(any(level == 0 and "ValueError: late" in message for level, _, _, message in process.logs))
+
+    def test_no_finalize_without_initialize(self):
+        process = self.peer("""
+class TritonPythonModel:
+    def initialize(self, args):
+        raise ValueError()
+    def finalize(self):
+        print("finalized")
+""")
+        with self.assertRaises(LoadError):
+            process.load()
+        self.assertEqual(0, process.finalize())
+        self.assertEqual("", process.output())
+
+    def test_completion_becomes_the_instance(self):
+        process = self.peer("""
+state = []
+class TritonPythonModel:
+    @staticmethod
+    def auto_complete_config(config):
+        state.append(os.getpid())
+        config.add_input({"name": "MODE", "data_type": "TYPE_STRING", "dims": [-1]})
+        config.add_output({"name": "OUT", "data_type": "TYPE_STRING", "dims": [2, 3]})
+        config.set_max_batch_size(4)
+        config.set_dynamic_batching()
+        return config
+    def execute(self, requests):
+        return [answer(state == [os.getpid()]) for _ in requests]
+""", config={"name": "m", "max_batch_size": 0, "input": [], "output": []})
+        self.assertEqual(1, process.open())
+        completed = process.complete()
+        self.assertEqual((4, 0, "dynamic_batching"),
+                         (completed["max_batch_size"], completed["decoupled"], completed["scheduling"]))
+        self.assertEqual([{"name": "MODE", "data_type": "TYPE_STRING", "dims": [-1], "optional": False}], completed["input"])
+        self.assertEqual([2, 3], completed["output"][0]["dims"])
+        self.assertEqual(4, completed["json"]["max_batch_size"])
+        self.assertEqual(1, process.initialize())
+        self.assertEqual("True", self.out(process, ""))
+
+    def test_flags_of_initialize(self):
+        process = self.peer("""
+class TritonPythonModel:
+    async def execute(self, requests):
+        return []
+    def is_ready(self):
+        return True
+""")
+        self.assertEqual(0, process.open())
+        self.assertEqual(7, process.initialize())
+
+    def test_sigterm_finalizes_after_the_execution(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        time.sleep(0.5)
+        return [answer("done") for _ in requests]
+    def finalize(self):
+        print("finalized")
+""")
+        execution, handles = process.start([{"inputs": {"MODE": texts("")}}])
+        time.sleep(0.2)
+        process.process.send_signal(signal.SIGINT)
+        process.process.send_signal(signal.SIGTERM)
+        process.wait_final(handles)
+        self.assertEqual(b"done", process.responses[handles[0]][0].outputs["OUT"][0])
+        self.assertEqual(0, process.process.wait(10))
+        self.assertIn("finalized", process.output())
+
+    def test_sigterm_while_idle(self):
+        process = self.loaded("class TritonPythonModel:\n    def finalize(self):\n        print('finalized')\n")
+        time.sleep(0.1)
+        process.process.send_signal(signal.SIGTERM)
+        self.assertEqual(0, process.process.wait(10))
+        self.assertIn("finalized", process.output())
+
+    def test_sigterm_ignored(self):
+        process = self.loaded("class TritonPythonModel:\n    def execute(self, r):\n        return [answer(1) for _ in r]\n",
+                              arguments=["--on-term=ignore"])
+        process.process.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+        self.assertEqual("1", self.out(process, ""))
+
+    def test_sigquit_dumps_the_stacks(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        self.busy_here()
+        return [answer("") for _ in requests]
+    def busy_here(self):
+        time.sleep(1)
+""")
+        process.start([{"inputs": {"MODE": texts("")}}])
+        time.sleep(0.3)
+        process.process.send_signal(signal.SIGQUIT)
+        self.eventually(lambda: "busy_here" in process.output("stderr"))
+
+    def test_ends_with_the_channel(self):
+        process = self.loaded("class TritonPythonModel:\n    pass\n")
+        process.socket.shutdown(2)
+        self.assertEqual(1, process.process.wait(10))
+
+    def test_ends_with_the_channel_while_busy(self):
+        process = self.loaded("class TritonPythonModel:\n    def execute(self, requests):\n        time.sleep(60)\n")
+        process.start([{"inputs": {"MODE": texts("")}}])
+        time.sleep(0.2)
+        process.socket.shutdown(2)
+        self.assertEqual(1, process.process.wait(10))
+
+    def test_ends_with_the_life_socket_in_native_code(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        if os.fork() == 0:
+            time.sleep(60)
+        import ctypes
+        ctypes.PyDLL(None).sleep(60)  # holds the interpreter lock
+""")
+        process.start([{"inputs": {"MODE": texts("")}}])
+        time.sleep(0.5)
+        group = process.process.pid
+        process.life.close()
+        self.assertEqual(-signal.SIGKILL, process.process.wait(10))
+
+        def gone():
+            try:
+                os.killpg(group, 0)
+            except ProcessLookupError:
+                return True
+            with open("/proc/self/stat"):
+                return all(not self.alive_in_group(group, name) for name in os.listdir("/proc") if name.isdigit())
+
+        self.eventually(gone)
+
+    def alive_in_group(self, group, name):
+        try:
+            with open("/proc/%s/stat" % name) as file:
+                fields = file.read().rpartition(")")[2].split()
+            return int(fields[2]) == group and fields[0] != "Z"
+        except OSError:
+            return False
+
+    def test_killed(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        os.kill(os.getpid(), 11)
+""")
+        with self.assertRaises(ProcessEnded):
+            process.one({"MODE": texts("")})
+        self.assertEqual(-11, process.process.wait(10))
+        self.assertIn("Segmentation fault", process.output("stderr"))
+
+    def test_thousands_of_frames_while_loading_slowly(self):
+        process = self.peer("time.sleep(0.3)\nclass TritonPythonModel:\n    pass\n")
+        for _ in range(2000):
+            process.send(protocol.frame(protocol.LOG_LEVELS, 0, 0, 7))
+            process.send(protocol.frame(63, 0, 0, 7))
+        process.open()
+
+
+class ExecuteTest(ProcessTest):
+    ERRORS = """
+class TritonPythonModel:
+    def execute(self, requests):
+        m = mode(requests[0])
+        if m == "none":
+            return None
+        if m == "tuple":
+            return (answer("a"),)
+        if m == "element":
+            return ["x"] * len(requests)
+        if m == "short":
+            return [answer("a")]
+        if m == "raise":
+            raise ValueError("bad")
+        if m == "exit":
+            sys.exit(4)
+        if m == "reschedule":
+            requests[0].set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
+            return [answer("a") for _ in requests]
+        if m == "rescheduled":
+            requests[0].set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
+            return [None] + [answer("a") for _ in requests[1:]]
+        if m == "error":
+            return [pb_utils.InferenceResponse([text("x")], pb_utils.TritonError("own", pb_utils.TritonError.NOT_FOUND))] + \
+                [answer("b") for _ in requests[1:]]
+        if m == "deep":
+            def dive(n):
+                return dive(n + 1)
+            dive(0)
+        if m == "memory":
+            bytearray(1 << 60)
+        if m == "kept":
+            self.kept = requests
+            return [None for _ in requests]
+        if m == "drop":
+            self.kept = None
+        if m == "cycle":
+            loop = [requests]
+            loop.append(loop)
+            return None
+        return [answer(m) for _ in requests]
+"""
+
+    def failed(self, process, value, count=2):
+        responses = process.execute([{"inputs": {"MODE": texts(value)}, "id": "r%d" % i} for i in range(count)])
+        self.assertTrue(all(len(r) == 1 and r[0].final and r[0].code == 1 for r in responses), responses)
+        self.assertEqual(1, len({r[0].error for r in responses}))
+        return responses[0][0].error
+
+    def test_wrong_results_fail_the_whole_batch(self):
+        process = self.loaded(self.ERRORS)
+        start = "Failed to process the request(s) for model 'm_0', message: "
+        self.assertEqual(start + "Expected a list in the execute return, found type '<class 'tuple'>'.",
+                         self.failed(process, "tuple"))
+        self.assertEqual(start + "Expected an 'InferenceResponse' object in the execute function return list, found type "
+                         "'<class 'str'>'.", self.failed(process, "element"))
+        self.assertEqual(start + "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
+                         "InferenceRequest(s) size is:2, and InferenceResponse(s) size is:1\n", self.failed(process, "short"))
+        self.assertEqual(start + "Expected a None object in the execute function return list for reschduled request, found "
+                         "type '<class 'c_python_backend_utils.InferenceResponse'>'.", self.failed(process, "reschedule"))
+        self.assertTrue(self.failed(process, "raise").startswith(start + "ValueError: bad\n\nAt:\n  "))
+        self.assertTrue(self.failed(process, "exit").startswith(start + "SystemExit: 4\n"))
+        self.assertTrue(self.failed(process, "deep").startswith(start + "RecursionError: "))
+        self.assertTrue(self.failed(process, "memory").startswith(start + "MemoryError: "))
+        self.assertEqual("ok", self.out(process, "ok"))
+
+    def test_log_text_has_traceback_and_ids(self):
+        process = self.loaded(self.ERRORS)
+        response = process.one({"MODE": texts("raise")}, id="the-id")
+        self.assertIn("request ids: the-id\nTraceback (most recent call last)", response.trace)
+        self.assertNotIn("nereid_python", response.trace)
+
+    def test_error_of_one_request(self):
+        process = self.loaded(self.ERRORS)
+        first, second = process.execute([{"inputs": {"MODE": texts("error")}}, {"inputs": {"MODE": texts("error")}}])
+        self.assertEqual(("own", 2, True), (first[0].error, first[0].code, first[0].final))
+        self.assertEqual(b"b", second[0].outputs["OUT"][0])
+
+    def test_request_that_nothing_answers(self):
+        process = self.loaded(self.ERRORS)
+        for value in ("none", "cycle"):
+            responses = process.execute([{"inputs": {"MODE": texts(value)}}] * 2)
+            for response in responses:
+                self.assertEqual("Python model 'm_0' returned no response and did not use the response sender.",
+                                 response[0].error)
+        execution, handles = process.start([{"inputs": {"MODE": texts("kept")}}])
+        process.wait(lambda: process.executed[execution][1])
+        time.sleep(0.1)
+        self.assertNotIn(handles[0], process.responses)
+        self.assertEqual("drop", self.out(process, "drop"))
+        process.wait_final(handles)
+        self.assertIn("returned no response", process.responses[handles[0]][0].error)
+
+    def test_reschedule(self):
+        process = self.loaded(self.ERRORS)
+        first, second = process.execute([{"inputs": {"MODE": texts("rescheduled")}}, {"inputs": {"MODE": texts("x")}}])
+        self.assertEqual(["rescheduled"], first)
+        self.assertEqual(b"a", second[0].outputs["OUT"][0])
+
+    def test_no_execute(self):
+        process = self.peer("class TritonPythonModel:\n    pass\n")
+        self.assertEqual(0, process.load())
+        response = process.one({"MODE": texts("")})
+        self.assertEqual("Failed to process the request(s) for model 'm_0', message: Python model %s does not implement "
+                         "`execute` method." % process.settings["model_file"], response.error)
+
+    def test_decoupled_must_return_none(self):
+        process = self.loaded("class TritonPythonModel:\n    def execute(self, r):\n        return [answer('a')]\n",
+                              decoupled=True)
+        self.assertEqual("Failed to process the request(s) for model 'm_0', message: Python model 'm_0' is using the decoupled "
+                         "mode and the execute function must return None.", process.one({"MODE": texts("")}).error)
+
+    def test_request_as_the_model_sees_it(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        return [answer(json.dumps([r.request_id(), r.correlation_id(), r.flags(), r.timeout(), r.parameters(),
+                sorted(r.requested_output_names()), r.trace().get_context(), r.is_cancelled(), len(r.inputs()),
+                r.inputs()[0].shape(), r.inputs()[0].name(), r.model_name() == "m", r.get_response_sender() is
+                r.get_response_sender()])) for r in requests]
+""")
+        self.assertEqual(["", 0, 0, 0, "{}", ["OTHER", "OUT"], None, False, 1, [1], "MODE", True, True],
+                         json.loads(self.out(process, "")))
+        seen = process.one({"MODE": texts("a", "b").reshape(2, 1)}, id="\u00e4", correlation=1 << 63, flags=3, timeout=77,
+                           parameters='{"a":1}', outputs=["OUT"], trace='{"traceparent":"00"}')
+        self.assertEqual(["\u00e4", 1 << 63, 3, 77, '{"a":1}', ["OUT"], '{"traceparent":"00"}', False, 1, [2, 1], "MODE", True,
+                          True], json.loads(seen.outputs["OUT"][0]))
+        seen = process.one({"MODE": texts("a")}, correlation="seq")
+        self.assertEqual("seq", json.loads(seen.outputs["OUT"][0])[1])
+
+    def test_outputs_that_were_not_requested_or_configured(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        many = [pb_utils.Tensor("OTHER", np.zeros(1)), text("x"), pb_utils.Tensor("NONE", np.zeros(1))]
+        return [pb_utils.InferenceResponse(many, parameters={"b": True, "i": -5, "s": "\\u00e4", "big": 1 << 70}) for _ in requests]
+""")
+        response = process.one({"MODE": texts("")})
+        self.assertEqual(["OTHER", "OUT"], response.order)
+        self.assertEqual({"b": True, "i": -5, "s": "\u00e4", "big": str(1 << 70)}, response.parameters)
+        self.assertEqual(["OUT"], process.one({"MODE": texts("")}, outputs=["OUT"]).order)
+        self.assertEqual([(protocol.NOTICE_UNKNOWN_OUTPUT, "NONE")], process.notices)
+
+    def test_type_checks_and_texts_of_outputs_do_not_compare_with_the_configuration(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([1, None, "z", b"b\\0", np.str_("n")], dtype=object)),
+                                            pb_utils.Tensor("OTHER", np.array(2.5))]) for _ in requests]
+""")
+        response = process.one({"MODE": texts("")})
+        self.assertEqual([b"1", b"None", b"z", b"b\0", b"n"], response.outputs["OUT"].tolist())
+        self.assertEqual((), response.outputs["OTHER"].shape)
+        self.assertEqual(2.5, response.outputs["OTHER"][()])
+
+
+class MemoryTest(ProcessTest):
+    IDENTITY = """
+class TritonPythonModel:
+    kept = []
+    def execute(self, requests):
+        out = []
+        for r in requests:
+            t = pb_utils.get_input_tensor_by_name(r, "IN")
+            m = mode(r)
+            if m == "private":
+                a = t.as_numpy()
+                assert a is t.as_numpy() and a.flags.writeable
+                a[...] = 0
+                out.append(pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("OUT", t.to_dlpack())]))
+            elif m == "dlpack":
+                c = pb_utils.Tensor.from_dlpack("OUT", t)
+                out.append(pb_utils.InferenceResponse([c]))
+            elif m == "keep":
+                self.kept.append(t)
+                out.append(answer("kept"))
+            elif m == "keep array":
+                self.kept.append(t.as_numpy())
+                out.append(answer("kept"))
+            elif m == "keep capsule":
+                self.kept.append(t.to_dlpack())
+                out.append(answer("kept"))
+            elif m == "drop":
+                self.kept.clear()
+                out.append(answer("dropped"))
+            elif m == "sum":
+                out.append(answer([float(np.asarray(k.as_numpy() if hasattr(k, "as_numpy") else k).sum()) for k in self.kept]))
+            elif m == "itself":
+                t._name = "OUT"
+                out.append(pb_utils.InferenceResponse([t]))
+            elif m == "bfloat":
+                out.append(pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("OUT", t.to_dlpack())]))
+            elif m == "bfloat numpy":
+                t.as_numpy()
+            elif m == "big":
+                out.append(pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.zeros(1 << 22, np.uint8))]))
+            else:
+                out.append(pb_utils.InferenceResponse([pb_utils.Tensor("OUT", t.as_numpy())]))
+        return out
+"""
+
+    def test_all_types_inline_and_in_shared_memory(self):
+        process = self.loaded(self.IDENTITY)
+        for kind in (np.bool_, np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, np.int32, np.int64, np.float16,
+                     np.float32, np.float64):
+            for shape in ((1, 3), (100, 101), (0, 5), (), (1, 1, 1, 1, 1)):
+                array = np.asarray(np.random.rand(*shape) * 100).astype(kind)
+                response = process.one({"MODE": texts(""), "IN": array})
+                self.assertEqual(array.dtype, response.outputs["OUT"].dtype)
+                self.assertEqual(shape, response.outputs["OUT"].shape)
+                self.assertTrue(np.array_equal(array, response.outputs["OUT"]))
+        for count in (0, 1, 3, 5000):
+            array = texts(*[b"element %d\0" % i for i in range(count)])
+            response = process.one({"MODE": texts(""), "IN": array})
+            self.assertEqual(array.tolist(), response.outputs["OUT"].tolist())
+
+    def test_arrays_are_private_copies(self):
+        process = self.loaded(self.IDENTITY)
+        for size in (4, 10000):
+            array = np.arange(size, dtype=np.float32)
+            for value in ("private", "dlpack"):
+                response = process.one({"MODE": texts(value), "IN": array})
+                self.assertTrue(np.array_equal(array, response.outputs["OUT"]), value)
+
+    def test_slot_stays_while_python_holds_it(self):
+        process = self.loaded(self.IDENTITY)
+        array = np.ones(10000, np.float32)
+        for value in ("keep", "keep capsule"):
+            self.assertEqual("kept", process.one({"MODE": texts(value), "IN": array}).outputs["OUT"][0].decode())
+        process.one({"MODE": texts(""), "IN": array * 2})
+        self.eventually(lambda: len(process.held) == 2)
+        self.assertEqual(2, len(process.held))
+        process.one({"MODE": texts("drop"), "IN": np.zeros(1)})
+        self.eventually(lambda: not process.held)
+
+    def test_slot_is_released_with_the_execution_if_only_the_array_is_kept(self):
+        process = self.loaded(self.IDENTITY)
+        process.one({"MODE": texts("keep array"), "IN": np.ones(10000, np.float32)})
+        self.eventually(lambda: not process.held)
+        process.one({"MODE": texts(""), "IN": np.full(10000, 3, np.float32)})
+        self.assertEqual("[10000.0]", process.one({"MODE": texts("sum"), "IN": np.zeros(1)}).outputs["OUT"][0].decode())
+
+    def test_slot_dropped_by_another_thread_while_idle(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        t = requests[0].inputs()[0]
+        threading.Thread(target=lambda kept: time.sleep(0.3), args=(t,)).start()
+        return [answer("") for _ in requests]
+""")
+        process.one({"IN": np.ones(10000, np.float32)})
+        self.assertEqual(1, len(process.held))
+        self.eventually(lambda: not process.held)
+
+    def test_tensor_is_passed_on_by_its_slot(self):
+        process = self.loaded(self.IDENTITY)
+        array = np.random.rand(50000)
+        response = process.one({"MODE": texts("itself"), "IN": array})
+        self.assertTrue(np.array_equal(array, response.outputs["OUT"]))
+        self.assertFalse(any(segment.outgoing for segment in process.segments.values()))
+        self.eventually(lambda: not process.held)
+        small = process.one({"MODE": texts("itself"), "IN": np.arange(3)})
+        self.assertEqual([0, 1, 2], small.outputs["OUT"].tolist())
+
+    def test_bfloat16(self):
+        process = self.loaded(self.IDENTITY)
+        array = np.arange(5, dtype=np.uint16)
+        response = process.one({"MODE": texts("bfloat"), "IN": (array, 14)})
+        self.assertEqual([0, 1, 2, 3, 4], response.outputs["OUT"].tolist())
+        response = process.one({"MODE": texts("bfloat numpy"), "IN": (array, 14)})
+        self.assertIn("Tensor dtype is BF16 and cannot be converted to NumPy.", response.error)
+
+    def test_memory_grows_is_reused_and_given_back(self):
+        process = self.loaded(self.IDENTITY)
+        for _ in range(50):
+            process.one({"MODE": texts("big"), "IN": np.zeros(1)})
+        outgoing = [s for s in process.segments.values() if s.outgoing]
+        self.assertEqual(1, len(outgoing))
+        process.auto_release = False
+        process.one({"MODE": texts("big"), "IN": np.zeros(1)})
+        process.one({"MODE": texts("big"), "IN": np.zeros(1)})
+        self.assertEqual(2, len([s for s in process.segments.values() if s.outgoing]))
+
+    def test_idle_memory_is_given_back(self):
+        process = self.loaded("import nereid_python.memory as memory\nmemory.IDLE_SECONDS = 0.1\n" + self.IDENTITY)
+        process.one({"MODE": texts("big"), "IN": np.zeros(1)})
+        self.eventually(lambda: process.segments_returned)
+        self.assertEqual([], [s for s in process.segments.values() if s.outgoing])
+        self.assertEqual(1 << 22, process.one({"MODE": texts("big"), "IN": np.zeros(1)}).outputs["OUT"].size)
+
+    def test_refused_memory_fails_the_response_alone(self):
+        process = self.loaded(self.IDENTITY, memory_limit=1 << 21)
+        first, second = process.execute([{"inputs": {"MODE": texts("big"), "IN": np.zeros(1)}},
+                                         {"inputs": {"MODE": texts(""), "IN": np.zeros(1)}}])
+        self.assertEqual("Failed to increase the shared memory pool size to 4194304 bytes.", first[0].error)
+        self.assertEqual([0], second[0].outputs["OUT"].tolist())
+
+    def test_large_inline_frames(self):
+        process = self.loaded(self.IDENTITY, inline=1 << 30)
+        array = np.random.rand(1 << 20)
+        self.assertTrue(np.array_equal(array, process.one({"MODE": texts(""), "IN": array}).outputs["OUT"]))
+
+    def test_nothing_in_dev_shm_and_few_descriptors(self):
+        process = self.loaded(self.IDENTITY)
+        before = set(os.listdir("/dev/shm"))
+        for _ in range(5):
+            process.one({"MODE": texts("big"), "IN": np.zeros(100000)})
+        count = len(os.listdir("/proc/%d/fd" % process.process.pid))
+        for _ in range(20):
+            process.one({"MODE": texts("big"), "IN": np.zeros(100000)})
+        self.assertEqual(count, len(os.listdir("/proc/%d/fd" % process.process.pid)))
+        self.assertEqual(before, set(os.listdir("/dev/shm")))
+
+    def test_does_not_grow(self):
+        process = self.loaded(self.IDENTITY)
+        array = np.random.rand(10000)
+
+        def run(count):
+            for _ in range(count):
+                process.one({"MODE": texts(""), "IN": array})
+            with open("/proc/%d/statm" % process.process.pid) as file:
+                return int(file.read().split()[1]) * 4096
+
+        run(200)
+        before = run(300)
+        self.assertLess(run(1500) - before, 2 << 20)
+
+
+class SenderTest(ProcessTest):
+    CODE = """
+class TritonPythonModel:
+    def execute(self, requests):
+        out = []
+        for r in requests:
+            m = mode(r)
+            sender = r.get_response_sender()
+            if m == "thread":
+                def later(sender=sender):
+                    time.sleep(0.2)
+                    sender.send(answer("later"), flags=FINAL)
+                threading.Thread(target=later).start()
+                out.append(None)
+            elif m == "late sender":
+                def late(request=r):
+                    time.sleep(0.2)
+                    request.get_response_sender().send(answer("late"), flags=FINAL)
+                threading.Thread(target=late).start()
+                out.append(None)
+            elif m == "returned after final":
+                sender.send(answer("sent"), flags=FINAL)
+                out.append(answer("returned"))
+            elif m == "returned after response":
+                sender.send(answer("sent"))
+                out.append(answer("returned"))
+            elif m == "send after return":
+                self.sender = sender
+                out.append(answer("returned"))
+            elif m == "now":
+                try:
+                    self.sender.send(answer("x"), flags=FINAL)
+                    out.append(answer("no error"))
+                except pb_utils.TritonModelException as e:
+                    out.append(answer(e))
+            elif m == "final after final":
+                sender.send(answer("a"), flags=FINAL)
+                try:
+                    sender.send(flags=FINAL)
+                except pb_utils.TritonModelException as e:
+                    self.sender = None
+                    self.seen = str(e)
+                out.append(None)
+            elif m == "seen":
+                out.append(answer(self.seen))
+            elif m == "raise":
+                self.sender = sender
+                raise ValueError("x")
+            elif m == "error then final":
+                sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError("e", pb_utils.TritonError.CANCELLED)))
+                sender.send(flags=FINAL)
+                out.append(None)
+            elif m == "lost":
+                sender.send(answer("a"))
+                out.append(None)
+            elif m == "cancelled":
+                end = time.time() + 10
+                while not r.is_cancelled() and time.time() < end:
+                    time.sleep(0.01)
+                out.append(answer([r.is_cancelled(), sender.is_cancelled()]))
+            else:
+                out.append(answer(m))
+        return out
+"""
+
+    def outputs(self, process, value, **more):
+        responses = process.execute([dict(inputs={"MODE": texts(value)}, **more)])[0]
+        return [r.outputs["OUT"][0].decode() if r.outputs is not None else r.error if r.error else "final" for r in responses]
+
+    def test_not_decoupled(self):
+        process = self.loaded(self.CODE)
+        self.assertEqual(["later"], self.outputs(process, "thread"))
+        self.assertEqual(["late"], self.outputs(process, "late sender"))
+        self.assertEqual(["sent"], self.outputs(process, "returned after final"))
+        self.assertEqual(["sent", "final"], self.outputs(process, "returned after response"))
+        self.assertEqual(["e", "final"], self.outputs(process, "error then final"))
+        self.assertEqual(["returned"], self.outputs(process, "send after return"))
+        self.assertEqual(["Unable to send response. Non-decoupled model cannot send more than one response."],
+                         self.outputs(process, "now"))
+        self.assertEqual(["a"], self.outputs(process, "final after final"))
+        self.assertEqual(["Unable to send response. Response sender has been closed."], self.outputs(process, "seen"))
+        self.assertEqual(["a", "Python model 'm_0' released the response sender without the final response."],
+                         self.outputs(process, "lost"))
+        self.assertTrue(self.outputs(process, "raise")[0].startswith("Failed to process the request(s)"))
+        self.assertEqual(["Unable to send response. Response sender has been closed."], self.outputs(process, "now"))
+
+    def test_cancellation(self):
+        process = self.loaded(self.CODE)
+        execution, handles = process.start([{"inputs": {"MODE": texts("cancelled")}}])
+        time.sleep(0.2)
+        process.cancel(handles[0])
+        process.cancel(12345)
+        process.wait_final(handles)
+        self.assertEqual(b"[True, True]", process.responses[handles[0]][0].outputs["OUT"][0])
+
+    STREAM = """
+class TritonPythonModel:
+    def execute(self, requests):
+        for r in requests:
+            m = mode(r)
+            sender = r.get_response_sender()
+            if m.isdigit():
+                for i in range(int(m)):
+                    sender.send(answer(i))
+                sender.send(flags=FINAL)
+            elif m.startswith("thread "):
+                def run(sender=sender, n=int(m[7:])):
+                    for i in range(n):
+                        sender.send(answer(i), flags=FINAL if i == n - 1 else 0)
+                threading.Thread(target=run).start()
+            elif m == "raise":
+                sender.send(answer("a"))
+                raise ValueError("x")
+            elif m == "end":
+                sender.send(flags=FINAL)
+            elif m == "lost":
+                sender.send(answer("a"))
+            elif m == "request in thread":
+                threading.Thread(target=lambda r: r.get_response_sender().send(answer("t"), flags=FINAL), args=(r,)).start()
+            elif m == "reschedule":
+                sender.send(answer("a"))
+                r.set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
+"""
+
+    def test_decoupled(self):
+        process = self.loaded(self.STREAM, decoupled=True)
+        self.assertEqual(["final"], self.outputs(process, "0"))
+        self.assertEqual(["0", "1", "2", "final"], self.outputs(process, "3"))
+        self.assertEqual([str(i) for i in range(500)], self.outputs(process, "thread 500"))
+        self.assertEqual(["t"], self.outputs(process, "request in thread"))
+        self.assertEqual(2, len(self.outputs(process, "lost")))
+        responses = process.execute([{"inputs": {"MODE": texts("reschedule")}}])[0]
+        self.assertEqual("rescheduled", responses[1])
+
+    def test_exception_in_a_decoupled_batch_fails_open_requests_alone(self):
+        process = self.loaded(self.STREAM, decoupled=True)
+        first, second = process.execute([{"inputs": {"MODE": texts("end")}}, {"inputs": {"MODE": texts("raise")}}])
+        self.assertEqual([None], [r.error for r in first])
+        self.assertTrue(second[1].error.startswith("Failed to process the request(s) for model 'm_0', message: ValueError: x"))
+
+    def test_send_waits_for_credit(self):
+        process = self.loaded(self.STREAM, decoupled=True)
+        for value in ("10", "thread 10"):
+            execution, handles = process.start([{"inputs": {"MODE": texts(value)}, "window": 4}])
+            time.sleep(0.2)
+            self.assertEqual(4, len(process.responses[handles[0]]))
+            process.grant(handles[0], 3)
+            time.sleep(0.2)
+            self.assertEqual(7, len(process.responses[handles[0]]))
+            process.grant(handles[0], 100)
+            process.wait_final(handles)
+            process.wait(lambda: process.executed[execution][1])
+
+    def test_cancellation_ends_the_wait_for_credit(self):
+        process = self.loaded(self.STREAM, decoupled=True)
+        execution, handles = process.start([{"inputs": {"MODE": texts("10")}, "window": 4}])
+        time.sleep(0.2)
+        process.cancel(handles[0])
+        process.wait_final(handles)
+
+    def test_streams_from_many_threads(self):
+        process = self.loaded(self.STREAM, decoupled=True)
+        requests = [{"inputs": {"MODE": texts("thread 200")}, "window": 16} for _ in range(16)]
+        execution, handles = process.start(requests)
+        done = threading.Event()
+
+        def grant():
+            while not done.is_set():
+                for handle in handles:
+                    process.grant(handle, 8)
+                time.sleep(0.005)
+
+        thread = threading.Thread(target=grant)
+        thread.start()
+        try:
+            process.wait_final(handles)
+        finally:
+            done.set()
+            thread.join()
+        for handle in handles:
+            self.assertEqual([str(i) for i in range(200)],
+                             [r.outputs["OUT"][0].decode() for r in process.responses[handle]])
+
+
+class CoroutineTest(ProcessTest):
+    def test_not_decoupled_runs_to_its_end(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    async def execute(self, requests):
+        await asyncio.sleep(0.05)
+        if mode(requests[0]) == "raise":
+            raise ValueError("in a coroutine")
+        return [answer(threading.current_thread() is not threading.main_thread()) for _ in requests]
+""")
+        self.assertEqual("True", self.out(process, ""))
+        error = process.one({"MODE": texts("raise")}).error
+        self.assertRegex(error, "^Failed to process the request\\(s\\) for model 'm_0', message: ValueError: in a coroutine\n\nAt:\n"
+                         "  .*model.py\\(\\d+\\): execute\n$")
+
+    DECOUPLED = """
+class TritonPythonModel:
+    async def execute(self, requests):
+        for r in requests:
+            m = mode(r)
+            sender = r.get_response_sender()
+            if m == "raise":
+                sender.send(answer("first"))
+                await asyncio.sleep(0.05)
+                raise ValueError("in a coroutine")
+            if m == "lost":
+                return
+            await asyncio.sleep(0.3)
+            sender.send(answer(m), flags=FINAL)
+"""
+
+    def test_decoupled_returns_at_once(self):
+        process = self.loaded(self.DECOUPLED, decoupled=True)
+        started = time.monotonic()
+        running = [process.start([{"inputs": {"MODE": texts("r%d" % i)}}]) for i in range(1)]
+        process.wait(lambda: process.executed[running[0][0]][1])
+        self.assertLess(time.monotonic() - started, 0.3)
+        self.assertEqual(protocol.FLAG_ASYNC, process.executed[running[0][0]][2])
+        for i in range(1, 4):
+            execution, handles = process.start([{"inputs": {"MODE": texts("r%d" % i)}}])
+            process.wait(lambda: process.executed[execution][1])
+            running.append((execution, handles))
+        for i, (_, handles) in enumerate(running):
+            process.wait_final(handles)
+            self.assertEqual(b"r%d" % i, process.responses[handles[0]][0].outputs["OUT"][0])
+        self.assertLess(time.monotonic() - started, 1.2)
+
+    def test_failures_of_decoupled_coroutines(self):
+        process = self.loaded(self.DECOUPLED, decoupled=True)
+        first, second = process.execute([{"inputs": {"MODE": texts("raise")}}])[0]
+        self.assertEqual(b"first", first.outputs["OUT"][0])
+        self.assertTrue(second.error.startswith(
+            "Failed to process the request(s) for model 'm_0', message: ValueError: in a coroutine\n"))
+        self.assertIn("Traceback", second.trace)
+        self.assertIn("released the response sender", process.one({"MODE": texts("lost")}).error)
+
+
+class ReadyTest(ProcessTest):
+    CODE = """
+class TritonPythonModel:
+    ready = True
+    def execute(self, requests):
+        m = mode(requests[0])
+        if m == "sleep":
+            time.sleep(1)
+        else:
+            self.ready = {"true": True, "false": False, "text": "yes", "raise": ValueError("not yet")}[m]
+        return [answer("") for _ in requests]
+    %sdef is_ready(self):
+        if isinstance(self.ready, Exception):
+            raise self.ready
+        return self.ready
+"""
+
+    def test_forms(self):
+        for kind in ("", "async "):
+            process = self.loaded(self.CODE % kind)
+            self.assertEqual((1, ""), process.check_ready())
+            self.out(process, "false")
+            self.assertEqual((0, ""), process.check_ready())
+            self.out(process, "text")
+            self.assertEqual((2, "is_ready() must return a boolean value"), process.check_ready())
+            self.out(process, "raise")
+            status, text = process.check_ready()
+            self.assertEqual(2, status)
+            self.assertTrue(text.startswith("ValueError: not yet\n\nAt:\n"), text)
+
+    def test_while_the_model_executes(self):
+        process = self.loaded(self.CODE % "")
+        process.start([{"inputs": {"MODE": texts("sleep")}}])
+        time.sleep(0.1)
+        started = time.monotonic()
+        self.assertEqual((1, ""), process.check_ready())
+        self.assertLess(time.monotonic() - started, 0.6)
+
+
+class LogTest(ProcessTest):
+    CODE = """
+class TritonPythonModel:
+    def initialize(self, args):
+        pb_utils.Logger.log_info("initialized")
+    def execute(self, requests):
+        m = mode(requests[0])
+        L = pb_utils.Logger
+        if m == "levels":
+            L.log_info("i"); L.log_warn("w"); L.log_error("e"); L.log_verbose("v"); L.log("d"); L.log("w2", L.WARNING)
+        elif m == "thread":
+            t = threading.Thread(target=lambda: L.log_info("from a thread")); t.start(); t.join()
+        elif m == "logging":
+            logging.getLogger("x").warning("plain %s", 1)
+            logging.basicConfig(format="%(name)s:%(message)s", level=logging.DEBUG)
+            logging.getLogger("y").error("formatted")
+            logging.getLogger("y").debug("hidden")
+            logging.getLogger("y").info("informed")
+        return [answer("") for _ in requests]
+"""
+
+    def test_logger(self):
+        process = self.loaded(self.CODE)
+        self.out(process, "levels")
+        self.assertEqual([(0, "initialized"), (0, "i"), (1, "w"), (2, "e"), (0, "d"), (1, "w2")],
+                         [(level, message) for level, _, _, message in process.logs])
+        level, file, line, _ = process.logs[1]
+        self.assertEqual(process.settings["model_file"], file)
+        with open(file) as source:
+            self.assertIn('L.log_info("i")', source.read().split("\n")[line - 1])
+        process.logs.clear()
+        process.send(protocol.frame(protocol.LOG_LEVELS, 0, 0, 15))
+        self.out(process, "levels")
+        self.assertIn((3, "v"), [(level, message) for level, _, _, message in process.logs])
+        process.send(protocol.frame(protocol.LOG_LEVELS, 0, 0, 4))
+        process.logs.clear()
+        self.out(process, "levels")
+        self.assertEqual([(2, "e")], [(level, message) for level, _, _, message in process.logs])
+        self.out(process, "thread")
+
+    def test_logging_keeps_its_level(self):
+        process = self.loaded(self.CODE)
+        self.out(process, "logging")
+        self.assertEqual([(1, "plain 1"), (2, "y:formatted"), (0, "y:informed")],
+                         [(level, message) for level, _, _, message in process.logs[1:]])
+        self.assertEqual("", process.output("stderr"))
+
+    def test_logger_before_initialize_goes_to_standard_error(self):
+        process = self.peer("pb_utils.Logger.log_info('at import')\nclass TritonPythonModel:\n    pass\n")
+        process.open()
+        self.assertEqual("at import\n", process.output("stderr"))
+
+    def test_prints_are_written_at_once(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        print("printed \\u65e5\\u672c")
+        return [answer("") for _ in requests]
+""", environment=dict(os.environ, LC_ALL="C", PYTHONIOENCODING="ascii"))
+        self.out(process, "")
+        self.assertEqual("printed \u65e5\u672c\n", process.output())
+
+
+class MetricTest(ProcessTest):
+    CODE = """
+class TritonPythonModel:
+    def initialize(self, args):
+        self.family = pb_utils.MetricFamily(name="f", description="d", kind=pb_utils.MetricFamily.COUNTER)
+        self.gauges = pb_utils.MetricFamily("g", "d", pb_utils.MetricFamily.GAUGE)
+        self.histograms = pb_utils.MetricFamily("h", "d", pb_utils.MetricFamily.HISTOGRAM)
+        self.counter = self.family.Metric(labels={"a": "b"})
+    def execute(self, requests):
+        try:
+            return [answer(eval(mode(r), globals(), {"self": self})) for r in requests]
+        except Exception as e:
+            return [answer(f"{type(e).__name__}: {e}") for _ in requests]
+"""
+
+    def test_metrics(self):
+        process = self.loaded(self.CODE)
+        prefix = "Failed to process the request for model 'm_0', message: "
+        for code, expected in (
+            ("self.counter.increment(2)", "None"), ("self.counter.increment(0.5)", "None"), ("self.counter.value()", "2.5"),
+            ("self.family.Metric(labels={'a': 'b'}).value()", "2.5"), ("self.family.Metric(labels={'a': 'c'}).value()", "0.0"),
+            ("self.counter.increment(-1)", "TritonModelException: Failed to increment metric value: " + prefix +
+             "TRITONSERVER_METRIC_KIND_COUNTER can only be incremented monotonically by non-negative values."),
+            ("self.counter.set(1)", "TritonModelException: Failed to set metric value: " + prefix +
+             "TRITONSERVER_METRIC_KIND_COUNTER does not support Set"),
+            ("self.counter.observe(1)", "TritonModelException: Failed to observe metric value: " + prefix +
+             "TRITONSERVER_METRIC_KIND_COUNTER does not support Observe"),
+            ("self.gauges.Metric().observe(1)", "TritonModelException: Failed to observe metric value: " + prefix +
+             "TRITONSERVER_METRIC_KIND_GAUGE does not support Observe"),
+            ("[self.gauges.Metric().set(5)]", "[None]"),
+            ("self.histograms.Metric(buckets=[1, 2]).value()", "TritonModelException: Failed to get metric value: " + prefix +
+             "TRITONSERVER_METRIC_KIND_HISTOGRAM does not support Value"),
+            ("self.histograms.Metric(buckets=[1, 2]).increment(1)", "TritonModelException: Failed to increment metric value: " +
+             prefix + "TRITONSERVER_METRIC_KIND_HISTOGRAM does not support Increment"),
+            ("self.histograms.Metric(buckets=[0.1, 2]).observe(1)", "None"), ("bool(self.histograms.Metric(buckets=[]))", "True"),
+            ("self.histograms.Metric()", "TritonModelException: Failed to create metric. Missing required buckets."),
+            ("self.histograms.Metric(buckets=(1,))", "TritonModelException: Failed to create metric. Buckets must be a list."),
+            ("self.histograms.Metric(buckets=[2, 1])", "TritonModelException: Error when creating Metric: " + prefix +
+             "Bucket boundaries must be strictly ascending."),
+            ("self.family.Metric(buckets=[1])", "TritonModelException: Failed to create metric. Unexpected buckets found."),
+            ("self.family.Metric(labels=[1])", "TritonModelException: Failed to create metric. Labels must be a dictionary."),
+            ("pb_utils.MetricFamily(name='f', description='d', kind=pb_utils.MetricFamily.GAUGE)",
+             "TritonModelException: Error when creating MetricFamily: " + prefix + "Family name already exists with different type"),
+            ("pb_utils.MetricFamily(name='x', description='d', kind=pb_utils.MetricFamily.GAUGE).Metric().value()",
+             "TritonModelException: Invalid metric operation as the corresponding 'MetricFamily' has been deleted. The "
+             "'MetricFamily' object should be deleted AFTER its corresponding 'Metric' objects have been deleted."),
+            ("setattr(self, 'family', None)", "None"),
+        ):
+            self.assertEqual(expected, self.out(process, code), code)
+        self.assertTrue(self.out(process, "self.counter.value()").startswith("TritonModelException: Invalid metric operation"))
+        self.assertTrue(self.out(process, "pb_utils.MetricFamily('f', 'd', 0)").startswith("TypeError"))
+        self.assertTrue(self.out(process, "self.counter.increment('x')").startswith("TypeError"))
+        self.eventually(lambda: {f["name"] for f in process.families.values()} == {"g", "h"})
+
+
+class CallTest(ProcessTest):
+    CODE = """
+def request(model="other", names=("Y",), inputs=None, **more):
+    return pb_utils.InferenceRequest(model_name=model, requested_output_names=list(names),
+                                     inputs=[pb_utils.Tensor("X", np.arange(3, dtype=np.float32))] if inputs is None else inputs, **more)
+
+def shown(response):
+    if response.has_error():
+        return f"{response.error().code()} {response.error().message()}"
+    return [(t.name(), t.as_numpy().tolist() if t.as_numpy().size < 10 else t.as_numpy().size) for t in response.output_tensors()]
+
+class TritonPythonModel:
+    def initialize(self, args):
+        try:
+            request().exec()
+        except Exception as e:
+            self.early = f"{type(e).__name__}: {e}"
+    def execute(self, requests):
+        out = []
+        for r in requests:
+            m = mode(r)
+            if m == "early":
+                out.append(answer(self.early))
+            elif m == "threads":
+                results = []
+                threads = [threading.Thread(target=lambda: results.append(shown(request().exec()))) for _ in range(20)]
+                [t.start() for t in threads]
+                [t.join() for t in threads]
+                out.append(answer([len(results), results[0]]))
+            elif m == "pool":
+                import multiprocessing
+                with multiprocessing.get_context("fork").Pool(4) as pool:
+                    out.append(answer([pool.map(forked, range(10)), pool.map(log, [1])]))
+            elif m == "pool slot":
+                import multiprocessing
+                global TENSOR
+                TENSOR = pb_utils.get_input_tensor_by_name(r, "IN")
+                with multiprocessing.get_context("fork").Pool(2) as pool:
+                    out.append(answer(pool.map(slot, range(2))))
+            elif m == "control":
+                out.append(answer(tried(lambda: pb_utils.load_model("a")) + tried(lambda: pb_utils.load_model("b", "{}", {"file:1/x": b"\\0"}))
+                    + tried(lambda: pb_utils.unload_model("a", True)) + tried(lambda: pb_utils.is_model_ready("a"))
+                    + tried(lambda: pb_utils.is_model_ready("no", "2")) + tried(lambda: pb_utils.load_model("bad"))
+                    + tried(lambda: pb_utils.unload_model("bad")) + tried(lambda: pb_utils.is_model_ready("bad"))
+                    + tried(lambda: pb_utils.load_model("a", "", [1])) + tried(lambda: pb_utils.load_model(1))))
+            elif m == "iterate":
+                responses = request("stream").exec(decoupled=True)
+                first = next(responses)
+                rest = [shown(x) for x in responses]
+                again = [shown(x) for x in responses]
+                out.append(answer([shown(first), rest, again]))
+            elif m == "credit":
+                out.append(answer(len([x for x in request("long").exec(decoupled=True)])))
+            elif m == "cancel":
+                responses = request("endless").exec(decoupled=True)
+                next(responses)
+                responses.cancel()
+                out.append(answer([shown(x) for x in responses]))
+            elif m == "drop":
+                responses = request("endless").exec(decoupled=True)
+                next(responses)
+                del responses
+                out.append(answer(""))
+            elif m == "pass on":
+                t = pb_utils.get_input_tensor_by_name(r, "IN")
+                t.as_numpy()[...] = 0
+                response = request("echo", inputs=[t], names=[]).exec()
+                tensor = response.output_tensors()[0]
+                tensor._name = "OUT"
+                out.append(pb_utils.InferenceResponse([tensor]))
+            elif m == "all fields":
+                out.append(answer(shown(request("fields", request_id="id", correlation_id="seq", model_version=3, flags=1, timeout=9,
+                    trace=r.trace(), parameters={"a": 1, "b": False, "c": "x"},
+                    preferred_memory=pb_utils.PreferredMemory(pb_utils.TRITONSERVER_MEMORY_GPU, 1)).exec())))
+            elif m == "parameters":
+                out.append(answer(request("parameters").exec().parameters()))
+            else:
+                out.append(answer(shown(request(m).exec())))
+        return out
+
+def tried(action):
+    try:
+        return [repr(action())]
+    except Exception as e:
+        return [f"{type(e).__name__}: {e}"]
+
+def forked(i):
+    return shown(request(inputs=[pb_utils.Tensor("X", np.full(20000, i, np.float32))]).exec())
+
+def slot(i):
+    return shown(request("sum", inputs=[TENSOR]).exec())
+
+def log(i):
+    pb_utils.Logger.log_info("from a forked process")
+    return shown(request("refused").exec())
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.running = 0
+
+    def on_call(self, process, call):
+        model = call["model"]
+        if model == "other":
+            process.respond(call, {"Y": call["inputs"]["X"] + 1})
+        elif model == "sum":
+            process.respond(call, {"Y": np.array([call["inputs"]["IN"].sum()])})
+        elif model == "refused":
+            process.respond(call, error="no such thing", refused=True)
+        elif model == "failed":
+            process.respond(call, error="failed itself", code=7)
+        elif model == "stream":
+            for i in range(3):
+                process.respond(call, {"Y": np.array([i])}, final=False)
+            process.respond(call)
+        elif model == "long":
+            granted = call["window"]
+            for i in range(200):
+                if i >= granted:
+                    process.wait(lambda: sum(c for k, c in process.call_credits if k == call["id"]) + call["window"] > i)
+                process.respond(call, {"Y": np.array([i])}, final=i == 199)
+        elif model == "endless":
+            process.respond(call, {"Y": np.array([0])}, final=False)
+            process.wait(lambda: call["id"] in process.cancelled_calls + process.dropped_calls)
+            if call["id"] in process.cancelled_calls:
+                process.respond(call, error="cancelled", code=7)
+        elif model == "echo":
+            process.respond(call, {"OUTPUT": call["inputs"]["IN"]})
+        elif model == "parameters":
+            process.respond(call, {}, parameters='{"p":1}')
+        else:
+            process.respond(call, {"Y": np.array([0])})
+
+    def test_calls(self):
+        process = self.loaded(self.CODE, on_call=self.on_call)
+        self.assertEqual("TritonModelException: BLS is only supported during the 'execute' function.", self.out(process, "early"))
+        self.assertEqual("[('Y', [1.0, 2.0, 3.0])]", self.out(process, "other"))
+        execution = max(process.executed)
+        self.assertEqual(execution, process.calls[-1]["execution"])
+        self.assertFalse(process.calls[-1]["decoupled"])
+        self.assertEqual("__ErrorCode.INTERNAL Model refused - Error when running inference: no such thing",
+                         self.out(process, "refused"))
+        self.assertEqual("__ErrorCode.CANCELLED failed itself", self.out(process, "failed"))
+        self.assertEqual('{"p":1}', self.out(process, "parameters"))
+        self.assertEqual("[20, [('Y', [1.0, 2.0, 3.0])]]", self.out(process, "threads"))
+        self.assertEqual(0, process.calls[-1]["execution"])
+
+    def test_all_fields(self):
+        process = self.loaded(self.CODE, on_call=self.on_call)
+        self.out(process, "all fields", trace='{"traceparent":"x"}')
+        call = process.calls[-1]
+        self.assertEqual(("id", "seq", 3, 1, 9, '{"traceparent":"x"}', {"a": 1, "b": False, "c": "x"}, 1, ["Y"]),
+                         (call["request_id"], call["correlation"], call["version"], call["flags"], call["timeout"], call["trace"],
+                          call["parameters"], call["memory"], call["outputs"]))
+
+    def test_streams(self):
+        process = self.loaded(self.CODE, on_call=self.on_call)
+        rest = "[('Y', [1])], [('Y', [2])], []"
+        self.assertEqual("[[('Y', [0])], [%s], [[('Y', [0])], %s]]" % (rest, rest), self.out(process, "iterate"))
+        self.assertEqual("200", self.out(process, "credit"))
+        self.assertEqual("['__ErrorCode.CANCELLED cancelled']", self.out(process, "cancel"))
+        self.out(process, "drop")
+        self.eventually(lambda: process.dropped_calls)
+
+    def test_tensors_are_passed_on(self):
+        process = self.loaded(self.CODE, on_call=self.on_call)
+        for size in (4, 100000):
+            array = np.random.rand(size)
+            response = process.one({"MODE": texts("pass on"), "IN": array})
+            self.assertTrue(np.array_equal(array, response.outputs["OUT"]))
+        self.eventually(lambda: not process.held)
+
+    def test_control(self):
+        process = self.loaded(self.CODE, on_call=self.on_call)
+        process.control_results.update({"bad": "it is bad", "no": 0.0})
+        prefix = "Failed to process the request for model 'm_0', message: it is bad"
+        self.assertEqual(
+            ["None", "None", "None", "True", "False", "TritonModelException: Failed to load model: " + prefix,
+             "TritonModelException: Failed to unload model: " + prefix,
+             "TritonModelException: Failed to check model readiness: " + prefix,
+             "TritonModelException: failed to load model 'a', files should be a dictionary of file paths and file contents",
+             "TypeError: model_name: int (expected: str)"], eval(self.out(process, "control")))
+        self.assertEqual([("load", "a", "", {}), ("load", "b", "{}", {"file:1/x": b"\0"}), ("unload", "a", True),
+                          ("ready", "a", ""), ("ready", "no", "2")], process.controls[:5])
+
+    def test_forked_processes(self):
+        process = self.loaded(self.CODE, on_call=self.on_call)
+        self.assertEqual([[[("Y", 20000)]] * 10, ["__ErrorCode.INTERNAL Model refused - Error when running inference: no such "
+                                                  "thing"]], eval(self.out(process, "pool")))
+        self.assertTrue(any(message == "from a forked process" for _, _, _, message in process.logs))
+        array = np.ones(100000)
+        response = process.one({"MODE": texts("pool slot"), "IN": array})
+        self.assertEqual("[[('Y', [100000.0])], [('Y', [100000.0])]]", response.outputs["OUT"][0].decode())
+        self.assertEqual("[('Y', [1.0, 2.0, 3.0])]", self.out(process, "other"))
+
+    ASYNC = """
+class TritonPythonModel:
+    async def execute(self, requests):
+        tensor = pb_utils.Tensor("X", np.arange(3, dtype=np.float32))
+        q = lambda m: pb_utils.InferenceRequest(model_name=m, requested_output_names=["Y"], inputs=[tensor])
+        futures = [q("other").async_exec() for _ in range(8)]
+        responses = await asyncio.gather(*futures)
+        count = 0
+        for response in await q("stream").async_exec(decoupled=True):
+            count += 1
+        blocked = q("other").exec()
+        result = [answer([len(responses), responses[0].output_tensors()[0].as_numpy().tolist(), count, blocked.has_error()])
+                  for _ in requests]
+        if not %s:
+            return result
+        for request, response in zip(requests, result):
+            request.get_response_sender().send(response, flags=FINAL)
+"""
+
+    def test_coroutines(self):
+        for decoupled in (False, True):
+            process = self.loaded(self.ASYNC % decoupled, on_call=self.on_call, decoupled=decoupled)
+            started = time.monotonic()
+            for _ in range(3):
+                self.assertEqual("[8, [1.0, 2.0, 3.0], 4, False]", self.out(process, ""))
+            self.assertLess(time.monotonic() - started, 5)
+            self.assertNotEqual(0, process.calls[-1]["execution"])
+
+    def test_calls_from_a_thread_while_idle(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        sender = requests[0].get_response_sender()
+        def run():
+            time.sleep(0.1)
+            tensor = pb_utils.Tensor("X", np.arange(3, dtype=np.float32))
+            for _ in range(100):
+                response = pb_utils.InferenceRequest(model_name="other", requested_output_names=["Y"], inputs=[tensor]).exec()
+            sender.send(answer(response.has_error()), flags=FINAL)
+        threading.Thread(target=run).start()
+        return [None]
+""", on_call=self.on_call)
+        self.assertEqual("False", self.out(process, ""))
+
+
+class DisturbanceTest(ProcessTest):
+    def test_changed_directory_closed_streams_and_threads(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        os.chdir("/")
+        sys.stdout.close()
+        os.close(1)
+        def idle():
+            time.sleep(0.2)
+        threads = [threading.Thread(target=idle) for _ in range(500)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        os.write(2, bytes(range(256)) * 100)
+        return [answer("ok") for _ in requests]
+""")
+        self.assertEqual("ok", self.out(process, ""))
+
+    def test_executions_with_threads_that_call_and_collect(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def initialize(self, args):
+        self.stop = False
+        def run():
+            tensor = pb_utils.Tensor("X", np.zeros(20000, np.float32))
+            while not self.stop:
+                pb_utils.InferenceRequest(model_name="other", requested_output_names=["Y"], inputs=[tensor]).exec()
+                gc.collect(0)
+        self.thread = threading.Thread(target=self.later, args=(run,), daemon=True)
+        self.thread.start()
+    def later(self, run):
+        time.sleep(0.2)
+        run()
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", r.inputs()[0].as_numpy())]) for r in requests]
+    def finalize(self):
+        self.stop = True
+        self.thread.join(5)
+""", on_call=lambda process, call: process.respond(call, {"Y": call["inputs"]["X"]}))
+        end = time.monotonic() + 2
+        count = 0
+        while time.monotonic() < end:
+            array = np.full(5000 + count % 3000, count, np.float32)
+            response = process.one({"IN": array})
+            self.assertTrue(np.array_equal(array, response.outputs["OUT"]))
+            count += 1
+        self.assertGreater(count, 20)
+        self.assertGreater(len(process.calls), 20)
+
+
+class SourceTest(unittest.TestCase):
+    def test_sources_have_the_syntax_of_python_3_9(self):
+        import ast
+
+        for directory, _, names in os.walk(peer.MAIN):
+            for name in names:
+                if name.endswith(".py"):
+                    with open(os.path.join(directory, name)) as file:
+                        text = file.read()
+                    ast.parse(text, name, feature_version=(3, 9))
+                    self.assertIsNone(re.search(r"^\s*(import|from) (imp|distutils|asyncore|asynchat|smtpd|cgi|pipes|telnetlib)\b",
+                                                text, re.M), name)
+
+
+if __name__ == "__main__":
+    unittest.main()
