@@ -382,11 +382,22 @@ class InferenceResponseSender:
 class InferenceRequest:
     """A request: one that the model executes, or one that it makes to call another model."""
 
-    __slots__ = (
-        "_inputs", "_request_id", "_correlation_id", "_flags", "_timeout", "_parameters", "_values", "_names",
-        "_model_name", "_model_version", "_preferred_memory", "_trace", "_state", "_release_flags", "_sender",
-        "__weakref__",
-    )
+    # Defaults on the class, which the runner leaves where they are.
+    _request_id = ""
+    _correlation_id: Union[int, str] = 0
+    _flags = 0
+    _timeout = 0
+    _parameters = "{}"
+    _values: Optional[Dict[str, Any]] = None
+    _model_name = ""
+    _model_version = -1
+    _preferred_memory: Optional[PreferredMemory] = None
+    _trace: Optional[InferenceTrace] = None
+    _state: Any = None
+    _sender: Optional[InferenceResponseSender] = None
+    _release_flags = TRITONSERVER_REQUEST_RELEASE_ALL
+    _inputs: List[Tensor]
+    _names: Set[str]
 
     def __init__(
         self,
@@ -424,7 +435,7 @@ class InferenceRequest:
             raise TypeError("trace: %s (expected: InferenceTrace)" % type(trace).__name__)
         self._trace = trace
         if isinstance(correlation_id, str):
-            self._correlation_id: Union[int, str] = correlation_id
+            self._correlation_id = correlation_id
         elif isinstance(correlation_id, (int, _np.integer)) and 0 <= int(correlation_id) < 1 << 64:
             self._correlation_id = int(correlation_id)
         else:
@@ -441,12 +452,15 @@ class InferenceRequest:
                     "Requested output name for request with id '%s' and model name '%s' should not be empty."
                     % (self._request_id, self._model_name)
                 )
-        self._names: Set[str] = set(names)
+        self._names = set(names)
         self._parameters = _parameters_json(parameters)
         self._values = dict(parameters) if parameters else None
-        self._state = None
-        self._sender = None
-        self._release_flags = TRITONSERVER_REQUEST_RELEASE_ALL
+
+    @classmethod
+    def _served_model(cls, name: str, version: int) -> None:
+        """Sets the model of the requests that the process executes."""
+        cls._model_name = name
+        cls._model_version = version
 
     def inputs(self) -> List[Tensor]:
         """Returns the input tensors; their order is not specified."""

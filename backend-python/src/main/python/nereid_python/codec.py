@@ -8,11 +8,12 @@ from c_python_backend_utils import InferenceResponse, Tensor
 
 from . import protocol
 from .memory import IncomingSlot, Memory
-from .protocol import I64, RESULT, SHAPES, TENSOR, TENSOR_SIZE, U32
+from .protocol import I64, RESULT, SHAPES, TENSOR, TENSOR_SIZE, TENSORS, U32
 
 _new = Tensor.__new__
-_pack_tensor = TENSOR.pack
+_PACK = tuple(layout.pack for layout in TENSORS)
 _unpack_tensor = TENSOR.unpack_from
+_pack_result = RESULT.pack
 _PADDING = tuple(b"\0" * count for count in range(8))
 
 
@@ -69,7 +70,7 @@ class Codec:
                 held.append((segment.ident, offset))
                 np.copyto(np.ndarray(shape, array.dtype, segment.view, offset), array)
                 parts.append(
-                    _pack_tensor(index, tensor._dtype, rank, segment.ident, offset, size) + SHAPES[rank].pack(*shape)
+                    _PACK[rank](index, tensor._dtype, rank, segment.ident, offset, size, *shape)
                 )
                 return position + TENSOR_SIZE + (rank << 3)
             chunk = array.tobytes()
@@ -80,8 +81,7 @@ class Codec:
             if slot is not None and not self.forked:
                 held.append(slot)
                 parts.append(
-                    _pack_tensor(index, tensor._dtype, rank, slot.segment.ident, slot.offset, size)
-                    + SHAPES[rank].pack(*shape)
+                    _PACK[rank](index, tensor._dtype, rank, slot.segment.ident, slot.offset, size, *shape)
                 )
                 return position + TENSOR_SIZE + (rank << 3)
             if size > self.inline_limit and not self.forked:
@@ -89,14 +89,14 @@ class Codec:
                 held.append((segment.ident, offset))
                 segment.view[offset:offset + size] = memoryview(data)[start:start + size]
                 parts.append(
-                    _pack_tensor(index, tensor._dtype, rank, segment.ident, offset, size) + SHAPES[rank].pack(*shape)
+                    _PACK[rank](index, tensor._dtype, rank, segment.ident, offset, size, *shape)
                 )
                 return position + TENSOR_SIZE + (rank << 3)
             chunk = bytes(data[start:start + size])
         position += TENSOR_SIZE + (rank << 3)
         padding = -position & 7
         position += padding
-        parts.append(_pack_tensor(index, tensor._dtype, rank, 0, position, size) + SHAPES[rank].pack(*shape))
+        parts.append(_PACK[rank](index, tensor._dtype, rank, 0, position, size, *shape))
         if padding:
             parts.append(_PADDING[padding])
         parts.append(chunk)
@@ -137,20 +137,38 @@ class Codec:
         parts.append(b"")
         position += RESULT.size
         count = 0
+        limit = self.inline_limit
         for tensor in response._outputs:
             name = tensor._name
             index = indexes.get(name)
             if index is None:
                 unknown(name)
             elif wanted is None or name in wanted:
-                position = self.put_tensor(parts, position, index, tensor, held)
                 count += 1
+                if tensor._data is None and tensor._array.nbytes <= limit:
+                    # As put_tensor() does, without a call.
+                    array = tensor._array
+                    shape = tensor._shape
+                    rank = len(shape)
+                    position += TENSOR_SIZE + (rank << 3)
+                    padding = -position & 7
+                    if padding:
+                        position += padding
+                    chunk = array.tobytes()
+                    size = len(chunk)
+                    parts.append(_PACK[rank](index, tensor._dtype, rank, 0, position, size, *shape))
+                    if padding:
+                        parts.append(_PADDING[padding])
+                    parts.append(chunk)
+                    position += size
+                else:
+                    position = self.put_tensor(parts, position, index, tensor, held)
         values = response._values
         if values:
             position = put_parameters(parts, position, values)
             parts[at] = RESULT.pack(1, flags, count, len(values), 0)
         else:
-            parts[at] = RESULT.pack(1, flags, count, 0, 0)
+            parts[at] = _pack_result(1, flags, count, 0, 0)
         return position
 
 

@@ -67,6 +67,9 @@ CALL_HEAD = Struct("<QQQqIIiHHHBBIIII")
 # flags, code, outputs, reserved, lengths of: error text, parameters
 CALL_RESULT = Struct("<BBHIII")
 
+#: A tensor with its shape, by the number of dimensions.
+TENSORS = tuple(Struct("<HBBIQQ%dq" % rank) for rank in range(256))
+
 U32 = Struct("<I")
 U64 = Struct("<Q")
 I64 = Struct("<q")

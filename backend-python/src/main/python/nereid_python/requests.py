@@ -1,7 +1,7 @@
 """The state of requests on this side: responses sent, the end, cancellation, flow control."""
 
 import threading
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Set
 
 from . import protocol
 from .channel import Waiter
@@ -18,12 +18,10 @@ _FINAL_ALONE = RESULT.pack(protocol.RESULT_FINAL, protocol.FLAG_FINAL, 0, 0, 0)
 class Flow:
     """What frames of the server change about a request. The runner keeps it by the number of the request."""
 
-    __slots__ = ("cancelled", "credit", "waiters")
-
-    def __init__(self, credit: int) -> None:
-        self.cancelled = False
-        self.credit = credit
-        self.waiters: Optional[List[Waiter]] = None
+    # Defaults on the class: most requests never change them.
+    cancelled = False
+    credit = 1 << 62
+    waiters: Optional[List[Waiter]] = None
 
     def wake(self) -> None:
         """Wakes the senders that wait for credit."""
@@ -41,19 +39,18 @@ class RequestState:
     So its end without a final response is the end of all that could send one: the client then gets an error.
     """
 
-    __slots__ = ("runner", "handle", "flow", "decoupled", "wanted", "sent", "closed", "used")
-
     lock = threading.Lock()
+    #: Of the process; set before its first request.
+    runner: Any = None
+    decoupled = False
 
-    def __init__(self, runner: Any, handle: int, flow: Flow, decoupled: bool, wanted: Any) -> None:
-        self.runner = runner
-        self.handle = handle
-        self.flow = flow
-        self.decoupled = decoupled
-        self.wanted = wanted
-        self.sent = 0
-        self.closed = False
-        self.used = False
+    # The runner sets these for each request; the others are defaults.
+    handle: int
+    flow: Flow
+    wanted: Optional[Set[str]] = None
+    sent = 0
+    closed = False
+    used = False
 
     def sender_made(self) -> None:
         """Notes that the model has asked for the sender."""

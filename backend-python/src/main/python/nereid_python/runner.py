@@ -21,7 +21,7 @@ from .channel import Channel, connect
 from .codec import Codec
 from .forks import Forks
 from .memory import Memory, MemoryRefused
-from .protocol import HEADER, HEADER_SIZE, REQUEST, RESULT, U32, U64, Reader
+from .protocol import HEADER, HEADER_SIZE, REQUEST, RESULT, SHAPES, TENSOR, U32, U64, Reader
 from .requests import Flow, RequestState
 
 from c_python_backend_utils import (
@@ -29,6 +29,7 @@ from c_python_backend_utils import (
     InferenceRequest,
     InferenceResponse,
     InferenceTrace,
+    Tensor,
 )
 from triton_python_backend_utils import ModelConfig
 
@@ -38,6 +39,9 @@ _NONE = RESULT.pack(protocol.RESULT_NONE, 0, 0, 0, 0)
 _RESCHEDULE = RESULT.pack(protocol.RESULT_RESCHEDULE, 0, 0, 0, 0)
 _FINAL = RESULT.pack(protocol.RESULT_FINAL, protocol.FLAG_FINAL, 0, 0, 0)
 _REQUEST_SIZE = REQUEST.size
+_TENSOR_SIZE = TENSOR.size
+_unpack_tensor = TENSOR.unpack_from
+_UNPACK_SHAPE = tuple(shape.unpack_from for shape in SHAPES)
 _new = InferenceRequest.__new__
 
 #: The execution that a coroutine belongs to.
@@ -208,6 +212,9 @@ class Runner:
         self._input_names = [sys.intern(name) for name in reader.texts()]
         self._output_names = [sys.intern(name) for name in reader.texts()]
         self._all_outputs = set(self._output_names)
+        RequestState.runner = self
+        RequestState.decoupled = self.decoupled
+        InferenceRequest._served_model(self.model_name, self.model_version)
         self.output_indexes = {name: index for index, name in enumerate(self._output_names)}
         self.instance = arguments.get("model_instance_name", self.instance)
         self.log_ready = True
@@ -251,7 +258,12 @@ class Runner:
         requests: List[InferenceRequest] = []
         states: List[RequestState] = []
         take = self.codec.take_tensor
+        new_tensor = Tensor.__new__
+        unpack_tensor = _unpack_tensor
+        unpack_shape = _UNPACK_SHAPE
         input_names = self._input_names
+        all_outputs = self._all_outputs
+        flows = self.flows
         position = base + HEADER_SIZE
         for _ in range(count):
             (
@@ -260,52 +272,61 @@ class Runner:
             ) = REQUEST.unpack_from(data, position)
             position += _REQUEST_SIZE
             request = _new(InferenceRequest)
+            state = RequestState()
             if wanted:
                 names = self._output_names
                 end = position + 2 * wanted
-                chosen = {names[index] for index in memoryview(data)[position:end].cast("H")}
+                state.wanted = request._names = {
+                    names[index] for index in memoryview(data)[position:end].cast("H")
+                }
                 position = end
-                request._names = chosen
             else:
-                chosen = None
-                request._names = self._all_outputs
+                request._names = all_outputs
             if id_size:
                 request._request_id = str(data[position:position + id_size], "utf-8", "replace")
                 position += id_size
-            else:
-                request._request_id = ""
             if text_size:
                 request._correlation_id = str(data[position:position + text_size], "utf-8", "replace")
                 position += text_size
-            else:
+            elif correlation:
                 request._correlation_id = correlation
             if parameters_size:
                 request._parameters = str(data[position:position + parameters_size], "utf-8", "replace")
                 position += parameters_size
-            else:
-                request._parameters = "{}"
             if trace_size:
                 request._trace = trace = InferenceTrace()
                 trace._context = str(data[position:position + trace_size], "utf-8", "replace")
                 position += trace_size
-            else:
-                request._trace = None
             tensors = []
             for _ in range(inputs):
-                tensor, position = take(data, base, position, None, input_names)
+                index, dtype, rank, segment, offset, size = unpack_tensor(data, position)
+                if segment:
+                    tensor, position = take(data, base, position, None, input_names)
+                else:
+                    # As take_tensor() does, without a call.
+                    tensor = new_tensor(Tensor)
+                    tensor._name = input_names[index]
+                    tensor._dtype = dtype
+                    tensor._shape = unpack_shape[rank](data, position + _TENSOR_SIZE)
+                    tensor._array = None
+                    tensor._slot = None
+                    tensor._data = data
+                    tensor._offset = position = base + offset
+                    tensor._size = size
+                    position += size
                 tensors.append(tensor)
             request._inputs = tensors
-            request._flags = flags
-            request._timeout = timeout
-            request._model_name = self.model_name
-            request._model_version = self.model_version
-            request._values = None
-            request._preferred_memory = None
-            request._sender = None
-            request._release_flags = 1
-            flow = Flow(window or 1 << 62)
-            self.flows[handle] = flow
-            request._state = state = RequestState(self, handle, flow, self.decoupled, chosen)
+            if flags:
+                request._flags = flags
+            if timeout:
+                request._timeout = timeout
+            flow = Flow()
+            if window:
+                flow.credit = window
+            flows[handle] = flow
+            state.handle = handle
+            state.flow = flow
+            request._state = state
             states.append(state)
             requests.append(request)
         data = None
