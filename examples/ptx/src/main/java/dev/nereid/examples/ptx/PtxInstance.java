@@ -108,12 +108,9 @@ final class PtxInstance implements ModelInstance {
                 gpu.await(input.fence().get(), stream);
             }
             fence = events.recordAfter(driver -> enqueue(driver, input, output, slot), stream);
-        } catch (GpuException e) {
+        } catch (GpuException | BackendException e) {
             idle.add(slot);
-            throw unavailable(e);
-        } catch (BackendException e) {
-            idle.add(slot);
-            throw e;
+            throw e instanceof GpuException failure ? unavailable(failure) : e;
         }
         if (output.place().equals(device)) {
             passOn(batch, slot, fence);
@@ -152,9 +149,7 @@ final class PtxInstance implements ModelInstance {
     /** Returns the input on the GPU if it lies there, or else in pinned memory. */
     private Tensor input(Batch batch) {
         boolean onDevice = batch.requests().stream()
-                .allMatch(request -> request.input(in.name())
-                        .filter(own -> own.place().equals(device))
-                        .isPresent());
+                .allMatch(request -> request.requireInput(in.name()).place().equals(device));
         if (onDevice) {
             try {
                 return batch.gather(in.name(), device);
@@ -207,8 +202,7 @@ final class PtxInstance implements ModelInstance {
     @Override
     public CompletionStage<Void> checkReady() {
         return gpu.failure()
-                .map(failure -> CompletableFuture.<Void>failedStage(
-                        new BackendException(ErrorCode.UNAVAILABLE, String.valueOf(failure.getMessage()))))
+                .map(failure -> CompletableFuture.<Void>failedStage(unavailable(failure)))
                 .orElseGet(() -> CompletableFuture.completedStage(null));
     }
 
@@ -226,7 +220,7 @@ final class PtxInstance implements ModelInstance {
         arena.close();
     }
 
-    private static BackendException unavailable(GpuException e) {
+    private static BackendException unavailable(Exception e) {
         return new BackendException(ErrorCode.UNAVAILABLE, String.valueOf(e.getMessage()), e);
     }
 
