@@ -144,10 +144,14 @@ final class LocalExecution implements AutoCloseable {
                             || request.isRescheduled()
                             || (request.failure().isPresent()
                                     && sender.failure().isEmpty()),
-                    "its sender is open",
-                    "complete() or fail() exactly once",
+                    "a sender of a request was not ended",
+                    "ResponseSender.complete or fail",
                     i);
-            await(() -> request.openLeases() == 0, "a lease on its inputs is open", "to be ended", i);
+            await(
+                    () -> request.openLeases() == 0,
+                    "a lease on the inputs of a request was not ended",
+                    "to run what InferenceRequest.leaseInputs returned",
+                    i);
         }
     }
 

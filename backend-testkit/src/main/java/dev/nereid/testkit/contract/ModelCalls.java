@@ -99,8 +99,10 @@ final class ModelCalls implements AutoCloseable {
         responders.forEach(this::await);
         for (FakeModelRequest request : client.sent()) {
             if (request.openResponses() > 0) {
-                throw new AssertionError("responses of model '" + request.model() + "' that are not closed: "
-                        + request.openResponses() + " of one request (expected: each is closed by its receiver)");
+                boolean isOne = request.openResponses() == 1;
+                throw new AssertionError((isOne ? "a response" : request.openResponses() + " responses") + " of model '"
+                        + request.model() + "'" + (isOne ? " was" : " were")
+                        + " not closed (expected: ModelResponse.close, such as by try-with-resources)");
             }
         }
         memory.close();

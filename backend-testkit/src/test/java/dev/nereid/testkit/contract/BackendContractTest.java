@@ -398,7 +398,7 @@ final class BackendContractTest {
                 batch -> batch.requests().getFirst().sender().newResponse(),
                 decoupled(),
                 BackendContract::respondsToEachRequest,
-                "request 0: its sender is open");
+                "request 0: a sender of a request was not ended");
         finds(
                 batch -> {
                     if (!batch.requests().getFirst().sender().isCancelled()) {
@@ -407,7 +407,19 @@ final class BackendContractTest {
                 },
                 decoupled(),
                 BackendContract::endsCancelledRequests,
-                "request 0: its sender is open");
+                "request 0: a sender of a request was not ended");
+    }
+
+    @Test
+    void findsLeasesThatAreNeverEnded() {
+        finds(
+                batch -> {
+                    batch.requests().forEach(InferenceRequest::leaseInputs);
+                    Doubling.stream(batch);
+                },
+                decoupled(),
+                BackendContract::respondsToEachRequest,
+                "request 0: a lease on the inputs of a request was not ended");
     }
 
     @Test

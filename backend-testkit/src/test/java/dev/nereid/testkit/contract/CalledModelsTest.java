@@ -142,8 +142,8 @@ final class CalledModelsTest {
 
         assertThatExceptionOfType(AssertionError.class)
                 .isThrownBy(() -> EACH.run(new CheckedContract(forgetful, model.withCache(cache))))
-                .withMessage("responses of model 'greeting' that are not closed: 1 of one request (expected: each is"
-                        + " closed by its receiver)");
+                .withMessage("a response of model 'greeting' was not closed (expected: ModelResponse.close, such as by"
+                        + " try-with-resources)");
     }
 
     @Test

@@ -18,6 +18,7 @@ import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
+import dev.nereid.spi.ModelResponseObserver;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
@@ -543,6 +544,41 @@ final class LocalServerTest {
                         "model 'caller', version 1, plugin 'forgetful': (a|1) response of model 'doubled' was not"
                                 + " closed, and the server released it \\(expected: ModelResponse.close, such as by"
                                 + " try-with-resources\\)");
+    }
+
+    @Test
+    void failsIfASenderOrALeaseIsNotEnded() {
+        LocalServer server = LocalServer.with(
+                        new TestBackend("senders", place -> batch -> batch.requests()
+                                .forEach(InferenceRequest::sender)),
+                        new TestBackend("leases", place -> batch -> {
+                            batch.requests().forEach(InferenceRequest::leaseInputs);
+                            batch.put("OUTPUT", Tensor.ofFloats(Shape.of(1, 1), 3));
+                        }))
+                .model("stream", "backend: \"senders\" max_batch_size: 8\n" + DECOUPLED)
+                .model("leased", "backend: \"leases\" max_batch_size: 8\n" + TENSORS)
+                .start();
+        server.send(request(server, "leased", "INPUT", 2.5f)).one();
+        server.client().request("stream").input("INPUT", Shape.of(1, 1), 2.5f).send(new ModelResponseObserver() {
+            @Override
+            public void onResponse(ModelResponse response) {
+                response.close();
+            }
+
+            @Override
+            public void onCompleted() {}
+
+            @Override
+            public void onError(BackendException error) {}
+        });
+
+        assertThatExceptionOfType(AssertionError.class)
+                .isThrownBy(server::close)
+                .withMessageContaining("model 'stream', version 1, plugin 'senders': a sender of a request was not ended,"
+                        + " and the server ended it (expected: ResponseSender.complete or fail)")
+                .withMessageContaining("model 'leased', version 1, plugin 'leases': a lease on the inputs of a request was"
+                        + " not ended, and the server ended it (expected: to run what InferenceRequest.leaseInputs"
+                        + " returned)");
     }
 
     @Test
