@@ -38,6 +38,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -205,6 +206,7 @@ final class MisbehaviorIT {
         for (Wrong wrong : Wrong.values()) {
             models.model(wrong.model(), config("").replaceFirst("(?s)(output .*)\\[ -1 ]", "$1[ 1 ]"));
         }
+        models.model("keeper", config(parameters("callee", "called")));
         for (String where : new String[] {"wait_in_load", "wait_in_close", "wait_in_model_close"}) {
             models.model(where, config(parameters(where, "1")));
         }
@@ -514,6 +516,48 @@ final class MisbehaviorIT {
                         .asString()
                         .contains("WARN", wrong.event));
         unload(wrong.model());
+    }
+
+    @ParameterizedTest
+    @CsvSource({TroubleBackendProvider.KEEP_SENDER + ",senders", TroubleBackendProvider.KEEP_LEASE + ",leases on inputs"
+    })
+    void aModelIsUnloadedWhenItsPluginEndsWhatItKeeps(int selector, String what) throws Exception {
+        load("forgetful");
+        load("keeper");
+        assertThat(infer("keeper", selector).body()).contains("[" + selector + ".0]");
+
+        unload("keeper");
+
+        String reason = "\"reason\":\"waits for " + what + " that are not ended: 1 of plugin 'trouble'\"";
+        Eventually.holds("in the index", TIMEOUT_SECONDS, () -> index().contains(reason));
+        assertOthersServe();
+        infer("forgetful", TroubleBackendProvider.END_KEPT);
+        Eventually.holds("unloaded", TIMEOUT_SECONDS, () -> !index().contains("UNLOADING"));
+        assertThat(server.errSoFar()).doesNotContain("model 'keeper', version 1, plugin 'trouble': a");
+        unload("forgetful");
+    }
+
+    @Test
+    void aRequestFailsWithASenderThatIsForgotten() throws Exception {
+        load("forgetful");
+        CompletableFuture<HttpResponse<String>> forgotten =
+                inferLater("forgetful", TroubleBackendProvider.FORGET_SENDER);
+        assertThat(infer("forgetful", TroubleBackendProvider.FORGET_LEASE).body())
+                .contains("[" + TroubleBackendProvider.FORGET_LEASE + ".0]");
+        assertOthersServe();
+
+        unload("forgetful");
+
+        HttpResponse<String> response = forgotten.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+        assertThat(response.statusCode()).isEqualTo(500);
+        assertThat(response.body()).contains("model 'forgetful': its plugin forgot the sender of the request");
+        Eventually.holds("unloaded", TIMEOUT_SECONDS, () -> !index().contains("UNLOADING"));
+        server.awaitErr("a sender of a request was not ended, and the server ended it", "TroubledModel.execute");
+        server.awaitErr("a lease on the inputs of a request was not ended, and the server ended it");
+        load("forgetful");
+        assertThat(infer("forgetful", 4).body()).contains("[4.0]");
+        unload("forgetful");
+        assertOthersServe();
     }
 
     private static String index() {

@@ -13,6 +13,7 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Model;
@@ -20,6 +21,7 @@ import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.Parameters;
+import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.io.IOException;
@@ -66,6 +68,13 @@ public final class TroubleBackendProvider implements BackendProvider {
     public static final int LEAK_HEAP = -14;
     public static final int KEEP_RESPONSE = -15;
     public static final int FORGET_RESPONSE = -16;
+    public static final int KEEP_SENDER = -25;
+    public static final int FORGET_SENDER = -26;
+    public static final int KEEP_LEASE = -27;
+    public static final int FORGET_LEASE = -28;
+
+    /** Ends the senders and leases that were kept. */
+    public static final int END_KEPT = -29;
 
     public static final int KEEP_MEMORY = -17;
     public static final int FORGET_MEMORY = -18;
@@ -103,6 +112,8 @@ public final class TroubleBackendProvider implements BackendProvider {
     }
 
     private static final List<AutoCloseable> KEPT = new CopyOnWriteArrayList<>();
+
+    private static final List<Runnable> UNENDED = new CopyOnWriteArrayList<>();
 
     private record TroubledModel(
             Path directory,
@@ -182,6 +193,14 @@ public final class TroubleBackendProvider implements BackendProvider {
                     case KEEP_MEMORY -> KEPT.add(leak(instance));
                     case FORGET_MEMORY -> leak(instance);
                     case LISTEN -> listen();
+                    case KEEP_SENDER -> sendAndKeep(request, input);
+                    case FORGET_SENDER -> request.sender();
+                    case KEEP_LEASE -> UNENDED.add(request.leaseInputs());
+                    case FORGET_LEASE -> request.leaseInputs();
+                    case END_KEPT -> {
+                        UNENDED.forEach(Runnable::run);
+                        UNENDED.clear();
+                    }
                     case EXHAUST_DIRECT_MEMORY -> exhaustDirectMemory(gate());
                     case EXIT_ELSEWHERE -> Thread.ofPlatform().name("exiting").start(() -> System.exit(STATUS));
                     default -> {}
@@ -190,6 +209,7 @@ public final class TroubleBackendProvider implements BackendProvider {
                     case DEFER -> defer(batch, request, input);
                     case CALL -> call(batch, request, input);
                     case CHANGE_OUTPUT -> putAndChange(request, input);
+                    case KEEP_SENDER, FORGET_SENDER -> {}
                     case WRONG_RANK -> request.response().allocate("OUTPUT0", DataType.FP32, Shape.of(1, 1));
                     case WRONG_DIMENSION -> request.response().allocate("OUTPUT0", DataType.FP32, Shape.of(2));
                     case WRONG_TYPE -> request.response().allocate("OUTPUT0", DataType.INT32, Shape.of(1));
@@ -210,6 +230,15 @@ public final class TroubleBackendProvider implements BackendProvider {
 
         private void listen() {
             context.onLogLevel(_ -> {});
+        }
+
+        /** Sends the one response of the request, and does not end its sender. */
+        private static void sendAndKeep(InferenceRequest request, Tensor input) {
+            ResponseSender sender = request.sender();
+            InferenceResponse response = sender.newResponse();
+            response.put("OUTPUT0", input);
+            sender.send(response);
+            UNENDED.add(sender::complete);
         }
 
         private static void loop(Path gate) {

@@ -549,8 +549,8 @@ final class LocalServerTest {
     @Test
     void failsIfASenderOrALeaseIsNotEnded() {
         LocalServer server = LocalServer.with(
-                        new TestBackend("senders", place -> batch -> batch.requests()
-                                .forEach(InferenceRequest::sender)),
+                        new TestBackend(
+                                "senders", place -> batch -> batch.requests().forEach(InferenceRequest::sender)),
                         new TestBackend("leases", place -> batch -> {
                             batch.requests().forEach(InferenceRequest::leaseInputs);
                             batch.put("OUTPUT", Tensor.ofFloats(Shape.of(1, 1), 3));
@@ -574,11 +574,13 @@ final class LocalServerTest {
 
         assertThatExceptionOfType(AssertionError.class)
                 .isThrownBy(server::close)
-                .withMessageContaining("model 'stream', version 1, plugin 'senders': a sender of a request was not ended,"
-                        + " and the server ended it (expected: ResponseSender.complete or fail)")
-                .withMessageContaining("model 'leased', version 1, plugin 'leases': a lease on the inputs of a request was"
-                        + " not ended, and the server ended it (expected: to run what InferenceRequest.leaseInputs"
-                        + " returned)");
+                .withMessageContaining(
+                        "model 'stream', version 1, plugin 'senders': a sender of a request was not ended,"
+                                + " and the server ended it (expected: ResponseSender.complete or fail)")
+                .withMessageContaining(
+                        "model 'leased', version 1, plugin 'leases': a lease on the inputs of a request was"
+                                + " not ended, and the server ended it (expected: to run what InferenceRequest.leaseInputs"
+                                + " returned)");
     }
 
     @Test

@@ -97,7 +97,7 @@ public final class BackendLease implements AutoCloseable {
      * @return the lease, owned by the caller
      */
     public BackendLease share() {
-        return new BackendLease(lease.share(), plugin, digest);
+        return new BackendLease(lease.share(), plugin, digest, runtime);
     }
 
     /**
