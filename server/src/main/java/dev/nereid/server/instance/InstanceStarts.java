@@ -100,6 +100,7 @@ public final class InstanceStarts {
      * @param model the key of the model
      * @param start the start
      */
+    @SuppressWarnings("CollectionUndefinedEquality") // each start is another object
     public void goesOn(String model, CompletableFuture<Void> start) {
         stuck.compute(model, (_, before) -> {
             Set<CompletableFuture<Void>> all = before == null ? ConcurrentHashMap.newKeySet() : before;
