@@ -11,10 +11,8 @@ import static java.util.Objects.requireNonNull;
  * @param type the type of its element
  * @since 1.0
  */
-@Incubating
 public record ControlInput(Kind kind, String name, DataType type) {
     /** Kinds of control inputs. Open: later versions may add constants. */
-    @Incubating
     public enum Kind {
         /** Whether the request starts its sequence. */
         SEQUENCE_START,

@@ -14,7 +14,6 @@ import java.util.concurrent.CompletionStage;
  *
  * @since 1.0
  */
-@Incubating
 public interface ModelClient {
     /**
      * Starts a request.

@@ -85,7 +85,6 @@ public interface ModelContext {
      *     copy, or if a file changes meanwhile
      * @throws UnsupportedOperationException if the server has none
      */
-    @Incubating
     default Path privateFiles(Path directory, Collection<String> files) {
         throw new UnsupportedOperationException("privateFiles: not available from this server");
     }
@@ -248,7 +247,6 @@ public interface ModelContext {
      * @return the client, the same at every call; during {@link Backend#complete}, and where there are no other models,
      *     one to which no model is ready and with which requests fail with {@link ErrorCode#UNAVAILABLE}
      */
-    @Incubating
     default ModelClient models() {
         return NoModels.INSTANCE;
     }

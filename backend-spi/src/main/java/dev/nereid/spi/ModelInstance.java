@@ -62,7 +62,6 @@ public interface ModelInstance extends AutoCloseable {
      * @param id the id of the sequence
      * @param reason why it ended
      */
-    @Incubating
     default void sequenceEnded(Sequence.Id id, SequenceEnd reason) {}
 
     /**

@@ -21,7 +21,6 @@ import java.util.concurrent.ExecutionException;
  *
  * @since 1.0
  */
-@Incubating
 public interface ModelRequest {
     /**
      * Ties the request to the one that causes it. The cancellation, the deadline and the trace of that request apply to

@@ -14,7 +14,6 @@ import java.util.Optional;
  *
  * @since 1.0
  */
-@Incubating
 public interface ModelResponse extends AutoCloseable {
     /**
      * Returns the id of the request.

@@ -9,7 +9,6 @@ package dev.nereid.spi;
  *
  * @since 1.0
  */
-@Incubating
 public interface ModelResponseObserver {
     /**
      * Receives a response.

@@ -167,7 +167,6 @@ public final class ModelSettings {
      *
      * @return the sequence batching, with control inputs and states; empty for a model without it
      */
-    @Incubating
     public Optional<SequenceBatching> sequenceBatching() {
         return sequenceBatching;
     }

@@ -118,7 +118,6 @@ public final class ModelSettingsBuilder {
      * @param batching the sequence batching
      * @return this builder
      */
-    @Incubating
     public ModelSettingsBuilder sequenceBatching(SequenceBatching batching) {
         sequenceBatching = Optional.of(batching);
         return this;

@@ -6,7 +6,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
 /** The client of a context without other models. Its requests fail. Immutable. */
-@Incubating
 final class NoModels implements ModelClient {
     static final NoModels INSTANCE = new NoModels();
 

@@ -100,7 +100,6 @@ public interface ResponseSender {
      * Releases the inputs of the request before its end. The backend uses them no more. In a sequence, the next request
      * may be executed from now on. Later calls do nothing.
      */
-    @Incubating
     default void releaseInputs() {
         // Without an implementation the inputs stay until the sender is ended.
     }

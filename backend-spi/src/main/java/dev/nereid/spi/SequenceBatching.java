@@ -12,10 +12,8 @@ import java.util.Optional;
  *
  * @since 1.0
  */
-@Incubating
 public final class SequenceBatching {
     /** Strategies of sequence batching. Open: later versions may add constants. */
-    @Incubating
     public enum Strategy {
         /**
          * Each sequence has a fixed place in the batches of one instance. Null requests fill the places that have none

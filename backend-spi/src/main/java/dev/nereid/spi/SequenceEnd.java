@@ -5,7 +5,6 @@ package dev.nereid.spi;
  *
  * @since 1.0
  */
-@Incubating
 public enum SequenceEnd {
     /** It had no request for longer than {@link SequenceBatching#maxIdle()}. */
     IDLE,

@@ -10,7 +10,6 @@ import static java.util.Objects.requireNonNull;
  *
  * @since 1.0
  */
-@Incubating
 public final class StateSpec {
     private final String inputName;
     private final String outputName;
