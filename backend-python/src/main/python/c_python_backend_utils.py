@@ -77,6 +77,12 @@ def _number(value: Any, name: str) -> float:
         raise TypeError("%s: %s (expected: float)" % (name, type(value).__name__)) from None
 
 
+def _boolean(value: Any, name: str) -> bool:
+    if value is not None and not hasattr(value, "__bool__"):
+        raise TypeError("%s: %s (expected: bool)" % (name, type(value).__name__))
+    return bool(value)
+
+
 def _list(value: Any, name: str) -> list:
     if isinstance(value, (list, tuple)):
         return list(value)
@@ -538,11 +544,11 @@ class InferenceRequest:
 
         A failure is a response with an error. With ``decoupled`` the result is an iterator over responses.
         """
-        return _runtime.required().calls.exec(self, bool(decoupled))
+        return _runtime.required().calls.exec(self, _boolean(decoupled, "decoupled"))
 
     def async_exec(self, decoupled: bool = False) -> Any:
         """Executes the request on its model, and returns an awaitable of what ``exec`` returns."""
-        return _runtime.required().calls.async_exec(self, bool(decoupled))
+        return _runtime.required().calls.async_exec(self, _boolean(decoupled, "decoupled"))
 
 
 _new_sender = InferenceResponseSender.__new__
@@ -590,7 +596,7 @@ def load_model(model_name: str, config: str = "", files: Optional[Dict[str, byte
 
 def unload_model(model_name: str, unload_dependents: bool = False) -> None:
     """Unloads a model, and returns before it is gone."""
-    _runtime.required().calls.unload_model(_text(model_name, "model_name"), bool(unload_dependents))
+    _runtime.required().calls.unload_model(_text(model_name, "model_name"), _boolean(unload_dependents, "unload_dependents"))
 
 
 def is_model_ready(model_name: str, model_version: str = "") -> bool:

@@ -40,12 +40,9 @@ def _connect(address):
     return connection
 
 
-def _refuse(address, numpy_version, problem):
+def _refuse(connection, problem):
     sys.stderr.write(problem + "\n")
-    try:
-        _connect(address).sendall(hello(numpy_version, problem))
-    except Exception as error:
-        sys.stderr.write("cannot connect to the server: %s\n" % error)
+    connection.sendall(hello("", problem))
     sys.exit(3)
 
 
@@ -56,22 +53,29 @@ def main():
         sys.exit(2)
     # The directory of this file must not be on the path: its modules are those of a package.
     here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[0] = os.path.dirname(here)
+    if sys.path and os.path.abspath(sys.path[0]) == here:
+        del sys.path[0]
+    sys.path.insert(0, os.path.dirname(here))
+    try:
+        connection = _connect(address)
+    except (OSError, IOError) as error:
+        sys.stderr.write("cannot connect to the server at %s: %s\n" % (address, error))
+        sys.exit(2)
     where = "Python %d.%d.%d at %s" % (sys.version_info[:3] + (sys.executable,))
     if sys.version_info < (3, 9):
-        _refuse(address, "", "%s is too old: the Python backend needs Python 3.9 or newer" % where)
+        _refuse(connection, "%s is too old: the Python backend needs Python 3.9 or newer" % where)
     try:
         import numpy
     except ImportError as error:
         _refuse(
-            address, "",
+            connection,
             "%s (environment %s) cannot import NumPy, which the Python backend needs: %s" % (where, sys.prefix, error),
         )
     from nereid_python import runner
 
     sys.exit(
         runner.main(
-            address, _argument("life"), hello(numpy.__version__, ""), _argument("on-term") or "finalize",
+            connection, _argument("life"), hello(numpy.__version__, ""), _argument("on-term") or "finalize",
             _argument("parent-death-signal"),
         )
     )

@@ -109,7 +109,7 @@ class Calls:
         self._channel = runner.channel
         self._streams: Dict[int, Stream] = {}
         self._replies: Dict[int, List[Any]] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._last = 0
         runner.channel.handle(protocol.CALL_RESPONSE, self._on_response)
         runner.channel.handle(protocol.REPLY, self._on_reply)
@@ -268,7 +268,7 @@ class Calls:
         self.allowed = allowed
         self._streams = {}
         self._replies = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._last = os.getpid() << 32
 
     # Operations with one reply

@@ -9,8 +9,10 @@ import collections
 import os
 import select
 import socket
+import sys
 import threading
 import time
+import traceback
 from typing import Callable, Deque, Dict, List, Optional
 
 from . import protocol
@@ -50,7 +52,8 @@ class Channel:
         self._receive = connection.recv
         self._send = connection.sendall
         self._on_end = on_end
-        self._write_lock = threading.Lock()
+        # Reentrant: the collector may run a finalizer that logs, in the middle of a write.
+        self._write_lock = threading.RLock()
         self._read_lock = threading.Lock()
         self._rest = b""
         self._handlers: List[Optional[Handler]] = [None] * 256
@@ -71,6 +74,7 @@ class Channel:
         self._reading_wanted = 0
         self.busy = True
         self.forked = False
+        self.closing = False
         self.on_quiet: Callable[[], None] = lambda: None
 
     def handle(self, kind: int, handler: Handler) -> None:
@@ -91,7 +95,7 @@ class Channel:
         self._later.clear()
         self._waiters.clear()
         self._rest = b""
-        self._write_lock = threading.Lock()
+        self._write_lock = threading.RLock()
         self._read_lock = threading.Lock()
         self._on_end = _parent_ended
         if connection is not None:
@@ -119,13 +123,13 @@ class Channel:
 
     def send_later(self, data: bytes) -> None:
         """Writes frames soon; for finalizers, which may run on any thread while it holds any lock."""
-        if not self.forked:
+        if not (self.forked or self.closing):
             self._later.append(data)
             self.flush()
 
     def release(self, segment: int, offset: int) -> None:
         """Gives an incoming slot back, with the next frame or soon; for finalizers."""
-        if self.forked:
+        if self.forked or self.closing:
             return
         self._released.append((segment, offset))
         if not self.busy:
@@ -303,10 +307,19 @@ class Channel:
             else:
                 handler = handlers[kind]
                 if handler is not None:
-                    handler(data, position, flags, count, ident)
+                    try:
+                        handler(data, position, flags, count, ident)
+                    except Exception:
+                        self._broken(kind)
             position += length
         if position < end:
             self._rest = bytes(data[position:end])
+
+    def _broken(self, kind: int) -> None:
+        """Ends the process: a frame was lost, and something would wait for it without end."""
+        sys.stderr.write("frame of type %d cannot be handled\n%s" % (kind, traceback.format_exc()))
+        sys.stderr.flush()
+        os._exit(4)
 
     def _complete(self, data: bytes, position: int, length: int) -> tuple:
         """Receives the rest of a long frame into a buffer of its own."""
@@ -330,6 +343,15 @@ class Channel:
 
     def watch(self) -> None:
         """Reads while the main thread is in the model. Runs on a thread of its own."""
+        while not self.forked:
+            try:
+                self._watch()
+            except Exception:
+                if not self.closing:
+                    sys.stderr.write(traceback.format_exc())
+                time.sleep(1)
+
+    def _watch(self) -> None:
         while not self.forked:
             if self._watch_ticks > QUIET_TICKS and not self._reading_wanted:
                 self._watch_ticks = 0

@@ -54,7 +54,7 @@ class Forks:
         if pair is not None:
             pair[0].close()
         runner.after_fork(None if pair is None else pair[1])
-        if signal.getsignal(signal.SIGTERM) == runner.on_signal:
+        if runner.owns_signal(signal.getsignal(signal.SIGTERM)):
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 

@@ -73,7 +73,7 @@ class Memory:
     def __init__(self, want: Callable[[int], None], wait: Callable[[Callable[[], bool]], None]) -> None:
         self._want = want
         self._wait = wait
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._segments: Dict[int, Segment] = {}
         self._free: Dict[int, Deque[Tuple[Segment, int]]] = {}
         self._refusals = 0

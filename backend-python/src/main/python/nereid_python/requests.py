@@ -39,7 +39,8 @@ class RequestState:
     So its end without a final response is the end of all that could send one: the client then gets an error.
     """
 
-    lock = threading.Lock()
+    # Reentrant: a finalizer of the model may send in the middle of a send.
+    lock = threading.RLock()
     #: Of the process; set before its first request.
     runner: Any = None
     decoupled = False

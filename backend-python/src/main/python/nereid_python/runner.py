@@ -142,6 +142,10 @@ class Runner:
             self.channel.busy = True
             raise _Terminated()
 
+    def owns_signal(self, handler: Any) -> bool:
+        """Returns whether a handler of a signal is that of the runner."""
+        return handler == self.on_signal or handler is _ignore_signal
+
     def _done(self, ident: int, error: Optional[BaseException] = None, text: Optional[str] = None, flags: int = 0) -> None:
         """Answers a frame of the life cycle: with the flags, or with an error."""
         if error is None and text is None:
@@ -335,7 +339,7 @@ class Runner:
         try:
             if self._model_execute is None:
                 raise _Failed("Python model %s does not implement `execute` method." % self.model_file)
-            result = self._model_execute(requests)
+            result = self._model_execute(requests[:])
             if type(result) is not list and inspect.iscoroutine(result):
                 if self.decoupled:
                     self._start(result, states, requests, execution)
@@ -568,7 +572,7 @@ class Runner:
         self.main_thread = 0
         self._loop = None
         self._loop_lock = threading.Lock()
-        RequestState.lock = threading.Lock()
+        RequestState.lock = threading.RLock()
 
     # Frames that any thread handles
 
@@ -687,6 +691,10 @@ def _completed(result: Dict[str, Any], given: Dict[str, Any]) -> bytes:
     return body + protocol.text(json.dumps(result))
 
 
+def _ignore_signal(number: int, frame: Any) -> None:
+    """Does nothing."""
+
+
 def _watch_life(address: str) -> None:
     """Lets the kernel kill this process group when the server's end of a socket closes, even in native code."""
     life = connect(address)
@@ -710,20 +718,20 @@ def _end_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def main(address: str, life: Optional[str], hello: bytes, on_term: str, parent: Optional[str]) -> int:
+def main(connection: Any, life: Optional[str], hello: bytes, on_term: str, parent: Optional[str]) -> int:
     """Runs the process of a model instance, and returns its exit status."""
     logs.configure_streams()
     faulthandler.enable(all_threads=True)
     faulthandler.register(signal.SIGQUIT, all_threads=True)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # Not SIG_IGN, which programs that the model starts would inherit.
+    signal.signal(signal.SIGINT, _ignore_signal)
+    signal.signal(signal.SIGTERM, _ignore_signal)
     try:
         os.setpgid(0, 0)
     except OSError:
         pass
     if parent:
         _end_with_parent(int(parent))
-    connection = connect(address)
     connection.sendall(hello)
     if life:
         _watch_life(life)
@@ -743,4 +751,5 @@ def main(address: str, life: Optional[str], hello: bytes, on_term: str, parent: 
         signal.signal(signal.SIGTERM, runner.on_signal)
     threading.Thread(target=channel.watch, name="watch", daemon=True).start()
     status = runner.run()
+    channel.closing = True
     return status
