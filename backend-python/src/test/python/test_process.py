@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -80,6 +81,25 @@ class LifeCycleTest(ProcessTest):
         self.assertEqual((1, process.process.pid), (process.hello["major"], process.hello["pid"]))
         self.assertEqual("t", process.hello["token"])
         self.assertTrue(process.hello["numpy"])
+
+    def wrapper(self, command):
+        path = os.path.join(self.directory, "python")
+        with open(path, "w") as file:
+            file.write("#!/bin/sh\nexec %s \"$@\"\n" % command)
+        os.chmod(path, 0o755)
+        return path
+
+    def test_hello_says_that_numpy_is_missing(self):
+        process = self.peer("", python=self.wrapper(sys.executable + " -S -E"))
+        self.assertIn("cannot import NumPy, which the Python backend needs", process.hello["problem"])
+        self.assertIn(sys.prefix, process.hello["problem"])
+        self.assertEqual(3, process.process.wait(10))
+
+    def test_no_server_to_connect_to(self):
+        command = [sys.executable, os.path.join(peer.MAIN, "nereid_python", "__main__.py"), "--channel=/nowhere/socket"]
+        ended = subprocess.run(command, stderr=subprocess.PIPE, check=False)
+        self.assertEqual(2, ended.returncode)
+        self.assertIn(b"cannot connect to the server at /nowhere/socket", ended.stderr)
 
     def test_interpreter_as_models_expect_it(self):
         process = self.loaded("""
