@@ -212,7 +212,15 @@ class Tensor:
                     "Tensor dtype is BF16 and cannot be converted to NumPy. Use to_dlpack() and from_dlpack() instead."
                 )
             else:
-                array = _ndarray(self._shape, _DTYPES[dtype], self._data, self._offset).copy()
+                array = _ndarray(self._shape, _DTYPES[dtype], self._data, self._offset)
+                lent = _runtime.runner.memory.lend(self._size) if self._slot is not None and self._size else None
+                if lent is None:
+                    array = array.copy()
+                else:
+                    # The model may return this very array: then its memory goes to the server.
+                    source = array
+                    array = lent.array(self._shape, _DTYPES[dtype])
+                    _np.copyto(array, source)
             self._array = array
         elif self._dtype == 14:
             raise TritonModelException(

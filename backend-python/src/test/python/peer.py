@@ -109,6 +109,7 @@ class Peer:
         self.metrics = {}
         self.families = {}
         self.released = []
+        self.places = []
         self.segments_returned = []
         self.ids = 0
         self.handles = 0
@@ -262,6 +263,7 @@ class Peer:
             reader.position = offset + size
         else:
             memory = self.segments[segment]
+            self.places.append((segment, offset, size))
             data = memory.mapping[offset:offset + size]
             if memory.outgoing and self.auto_release:
                 self.send(protocol.frame(protocol.RELEASE, 0, 1, 0, SLOT.pack(segment, 0, offset)))

@@ -677,6 +677,63 @@ class TritonPythonModel:
         self.assertEqual("Failed to increase the shared memory pool size to 4194304 bytes.", first[0].error)
         self.assertEqual([0], second[0].outputs["OUT"].tolist())
 
+    RETURNED = """
+class TritonPythonModel:
+    kept = []
+    def execute(self, requests):
+        out = []
+        for r in requests:
+            m = mode(r)
+            a = pb_utils.get_input_tensor_by_name(r, "IN").as_numpy()
+            if m == "write":
+                for k in self.kept:
+                    k[...] = -1
+            if m == "keep":
+                self.kept.append(a)
+            if m == "keep view":
+                self.kept.append(a[5:])
+            if m == "keep request":
+                self.kept_request = r
+            if m == "clear":
+                self.kept.clear()
+            a += 1
+            outputs = [pb_utils.Tensor("OUT", a)]
+            if m == "twice":
+                outputs.append(pb_utils.Tensor("OTHER", a))
+            if m == "part":
+                outputs = [pb_utils.Tensor("OUT", a[10:])]
+            out.append(pb_utils.InferenceResponse(outputs))
+        return out
+"""
+
+    def test_arrays_of_inputs_are_returned_without_a_copy_if_nothing_else_holds_them(self):
+        process = self.loaded(self.RETURNED)
+        array = np.arange(10000, dtype=np.float64)
+
+        def run(value, check=True):
+            response = process.one({"MODE": texts(value), "IN": array})
+            self.assertTrue(np.array_equal(array + 1, response.outputs["OUT"]), value)
+            return process.places[-1]
+
+        run("")
+        for _ in range(5):
+            run("")
+        self.assertEqual(1, len([s for s in process.segments.values() if s.outgoing]))
+        response = process.one({"MODE": texts("twice"), "IN": array})
+        self.assertTrue(np.array_equal(array + 1, response.outputs["OTHER"]))
+        self.assertNotEqual(process.places[-1], process.places[-2])
+        self.assertTrue(np.array_equal(array[10:] + 1, process.one({"MODE": texts("part"), "IN": array}).outputs["OUT"]))
+        process.auto_release = False
+        places = [run(value) for value in ("keep", "keep view", "keep request", "", "keep")]
+        self.assertEqual(5, len(set(places)))
+        run("write")
+        for segment, offset, size in places:
+            content = np.frombuffer(process.segments[segment].mapping, np.float64, size // 8, offset)
+            self.assertTrue(np.array_equal(array + 1, content))
+        for _ in range(30):
+            run("keep")
+        run("clear")
+
     def test_large_inline_frames(self):
         process = self.loaded(self.IDENTITY, inline=1 << 30)
         array = np.random.rand(1 << 20)

@@ -29,8 +29,10 @@ def decode(data: Any, offset: int, size: int, shape: Sequence[int]) -> np.ndarra
     append = elements.append
     position = 0
     while position < size:
-        end = position + 4 + unpack(data, position)[0]
-        append(data[position + 4:end])
+        (length,) = unpack(data, position)
+        position += 4
+        end = position + length
+        append(data[position:end])
         position = end
     if position != size:
         raise ValueError("BYTES tensor of %d bytes ends within an element" % size)

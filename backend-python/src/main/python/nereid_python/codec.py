@@ -1,5 +1,6 @@
 """Tensors and responses to and from frames."""
 
+import weakref
 from typing import Any, Dict, List, Optional, Set
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from c_python_backend_utils import InferenceResponse, Tensor
 
 from . import protocol
-from .memory import IncomingSlot, Memory
+from .memory import IncomingSlot, LentSlot, Memory
 from .protocol import I64, RESULT, SHAPES, TENSOR, TENSOR_SIZE, TENSORS, U32
 
 _new = Tensor.__new__
@@ -53,11 +54,20 @@ class Codec:
             position += index
         return tensor, position
 
-    def put_tensor(self, parts: List[bytes], position: int, index: int, tensor: Tensor, held: List[Any]) -> int:
+    def put_tensor(
+        self,
+        parts: List[bytes],
+        position: int,
+        index: int,
+        tensor: Tensor,
+        held: List[Any],
+        moves: Optional[List[Any]] = None,
+    ) -> int:
         """Adds a tensor to the parts of a frame that has ``position`` bytes so far; returns the new length.
 
         A tensor in a slot of the server is passed on by its place; ``held`` keeps the slot until the frame is sent. It
-        also gets the slots that were allocated, for ``give_up``.
+        also gets the slots that were allocated, for ``give_up``. With ``moves``, an array over a lent slot is not copied
+        yet: ``finish_moves`` does that if it has to.
         """
         shape = tensor._shape
         rank = len(shape)
@@ -66,6 +76,14 @@ class Codec:
             array = tensor._array
             size = array.nbytes
             if size > self.inline_limit and not self.forked:
+                lent = array.base
+                if moves is not None and type(lent) is LentSlot and lent.move is None and lent.is_whole(array):
+                    lent.move = moved = [False]
+                    moves.append((moved, weakref.ref(lent), len(parts), index, tensor._dtype, shape))
+                    parts.append(
+                        _PACK[rank](index, tensor._dtype, rank, lent.segment.ident, lent.offset, size, *shape)
+                    )
+                    return position + TENSOR_SIZE + (rank << 3)
                 segment, offset = self._memory.allocate(size)
                 held.append((segment.ident, offset))
                 np.copyto(np.ndarray(shape, array.dtype, segment.view, offset), array)
@@ -109,6 +127,21 @@ class Codec:
                 self._memory.release(*slot)
         del held[:]
 
+    def finish_moves(self, parts: List[bytes], moves: List[Any], held: List[Any]) -> None:
+        """Copies the arrays over lent slots that the model still holds; all others belong to the server now."""
+        for moved, reference, at, index, dtype, shape in moves:
+            lent = reference()
+            if moved[0] or lent is None:
+                continue
+            lent.move = None
+            size = lent.size
+            segment, offset = self._memory.allocate(size)
+            held.append((segment.ident, offset))
+            source = np.ndarray((size,), np.uint8, lent.segment.view, lent.offset)
+            np.copyto(np.ndarray((size,), np.uint8, segment.view, offset), source)
+            rank = len(shape)
+            parts[at] = _PACK[rank](index, dtype, rank, segment.ident, offset, size, *shape)
+
     def put_named_tensor(self, parts: List[bytes], position: int, tensor: Tensor, held: List[Any]) -> int:
         """Adds a tensor whose name follows it."""
         name = tensor._name.encode("utf-8", "replace")
@@ -126,6 +159,7 @@ class Codec:
         indexes: Dict[str, int],
         unknown: Any,
         held: List[Any],
+        moves: Optional[List[Any]] = None,
     ) -> int:
         """Adds a response: its error, or the outputs that the client wants."""
         error = response._error
@@ -162,7 +196,7 @@ class Codec:
                     parts.append(chunk)
                     position += size
                 else:
-                    position = self.put_tensor(parts, position, index, tensor, held)
+                    position = self.put_tensor(parts, position, index, tensor, held, moves)
         values = response._values
         if values:
             position = put_parameters(parts, position, values)

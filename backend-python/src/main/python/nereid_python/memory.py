@@ -12,6 +12,9 @@ import threading
 import time
 from typing import Callable, Deque, Dict, List, Optional, Tuple
 
+import numpy as np
+
+MOST_LENT = 8
 SMALLEST_SLOT = 4096
 SMALLEST_SEGMENT = 1 << 20
 IDLE_SECONDS = 10.0
@@ -20,7 +23,7 @@ IDLE_SECONDS = 10.0
 class Segment:
     """Shared memory that both processes map."""
 
-    __slots__ = ("ident", "size", "outgoing", "mapping", "view", "slot_size", "used", "idle_since")
+    __slots__ = ("ident", "size", "outgoing", "mapping", "view", "address", "slot_size", "used", "idle_since")
 
     def __init__(self, ident: int, path: str, size: int, outgoing: bool) -> None:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -32,6 +35,7 @@ class Segment:
         finally:
             os.close(descriptor)
         self.view = memoryview(self.mapping)
+        self.address = np.frombuffer(self.view, np.uint8).__array_interface__["data"][0]
         self.ident = ident
         self.size = size
         self.outgoing = outgoing
@@ -63,6 +67,43 @@ class IncomingSlot:
         self.release(self.segment.ident, self.offset)
 
 
+class LentSlot:
+    """Outgoing slot under an array that the model has got for an input.
+
+    If the model returns that array, and nothing else holds it, the slot goes to the server as it is. Otherwise the slot
+    is free again when the last array over it is collected.
+    """
+
+    __slots__ = ("segment", "offset", "size", "memory", "move", "__array_interface__", "__weakref__")
+
+    def __init__(self, segment: Segment, offset: int, size: int, memory: "Memory") -> None:
+        self.segment = segment
+        self.offset = offset
+        self.size = size
+        self.memory = memory
+        self.move: Optional[List[bool]] = None
+
+    def array(self, shape: Tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """Returns the array over the slot; its base is this object."""
+        self.__array_interface__ = {
+            "data": (self.segment.address + self.offset, False), "shape": shape, "typestr": dtype.str, "version": 3,
+        }
+        return np.asarray(self)
+
+    def is_whole(self, array: np.ndarray) -> bool:
+        """Returns whether an array starts at the slot's start, and has all its bytes."""
+        start = array.__array_interface__["data"][0]
+        return array.nbytes == self.size and start == self.segment.address + self.offset
+
+    def __del__(self) -> None:
+        move = self.move
+        if move is not None:
+            move[0] = True
+            self.memory.lent -= 1
+        else:
+            self.memory.take_back(self)
+
+
 class MemoryRefused(Exception):
     """The server gives no more shared memory."""
 
@@ -78,6 +119,26 @@ class Memory:
         self._free: Dict[int, Deque[Tuple[Segment, int]]] = {}
         self._refusals = 0
         self._given = 0
+        self.lent = 0
+
+    def lend(self, size: int) -> Optional[LentSlot]:
+        """Returns an outgoing slot for an array of the model, if one is free and few are lent."""
+        slot_size = 1 << (size - 1).bit_length()
+        if self.lent >= MOST_LENT or not self._free.get(slot_size):
+            return None
+        with self._lock:
+            free = self._free.get(slot_size)
+            if not free:
+                return None
+            segment, offset = free.pop()
+            segment.used += 1
+            self.lent += 1
+        return LentSlot(segment, offset, size, self)
+
+    def take_back(self, slot: LentSlot) -> None:
+        """Takes a slot back that was lent; called by its finalizer."""
+        self.lent -= 1
+        self.release(slot.segment.ident, slot.offset)
 
     def segment(self, ident: int) -> Segment:
         return self._segments[ident]

@@ -336,6 +336,8 @@ class Runner:
         data = None
         tensors = tensor = request = flow = state = None  # type: ignore[assignment]
         self.execution = execution
+        held: List[Any] = []
+        moves: List[Any] = []
         try:
             if self._model_execute is None:
                 raise _Failed("Python model %s does not implement `execute` method." % self.model_file)
@@ -349,10 +351,11 @@ class Runner:
                     self._send_executed(execution, count, protocol.FLAG_ASYNC, body)
                     return
                 result = self._await(result, execution)
-            held: List[Any] = []
-            frame = self._executed(result, requests, states, count, execution, held)
+            parts = self._executed(result, requests, states, count, execution, held, moves)
         except BaseException as error:
             self.execution = 0
+            _stay(moves, 0)
+            self.codec.give_up(held)
             self._fail_execution(error, states, requests, count, execution)
             return
         self.execution = 0
@@ -361,15 +364,24 @@ class Runner:
         result = None
         requests = []
         states = []
-        self.channel.send(frame)
+        if moves:
+            try:
+                self.codec.finish_moves(parts, moves, held)
+            except MemoryRefused as error:
+                self.codec.give_up(held)
+                self._send_executed(
+                    execution, count, protocol.FLAG_FAILED, U32.pack(1) + protocol.text(str(error)) + protocol.text("")
+                )
+                return
+        self.channel.send(b"".join(parts))
         if unanswered and self.flows:
             self._collect()
 
     def _executed(
         self, result: Any, requests: List[InferenceRequest], states: List[RequestState], count: int, execution: int,
-        held: List[Any],
-    ) -> bytes:
-        """Returns the frame for what ``execute`` has returned."""
+        held: List[Any], moves: List[Any],
+    ) -> List[bytes]:
+        """Returns the parts of the frame for what ``execute`` has returned."""
         if result is None or self.decoupled:
             if result is not None:
                 raise _Failed(
@@ -427,9 +439,10 @@ class Runner:
             before = len(held)
             try:
                 position = put(
-                    parts, position, response, 1, state.wanted, self.output_indexes, self.unknown_output, held
+                    parts, position, response, 1, state.wanted, self.output_indexes, self.unknown_output, held, moves
                 )
             except BaseException as error:
+                _stay(moves, mark)
                 given_up = held[before:]
                 self.codec.give_up(given_up)
                 del held[before:]
@@ -443,7 +456,7 @@ class Runner:
         if padding:
             parts.append(b"\0" * padding)
         parts[0] = HEADER.pack(position + padding, protocol.EXECUTED, 0, count, execution)
-        return b"".join(parts)
+        return parts
 
     def _send_executed(self, execution: int, count: int, flags: int, body: bytes) -> None:
         self.channel.send(protocol.frame(protocol.EXECUTED, flags, count, execution, body))
@@ -653,6 +666,14 @@ class Runner:
 
 _SLOT = protocol.Struct("<IIQ")
 _SEGMENT = protocol.Struct("<QQ")
+
+
+def _stay(moves: List[Any], mark: int) -> None:
+    """Leaves the lent slots that are named behind a part with the model."""
+    while moves and moves[-1][2] >= mark:
+        lent = moves.pop()[1]()
+        if lent is not None:
+            lent.move = None
 
 
 async def _within(coroutine: Any, execution: int) -> Any:
