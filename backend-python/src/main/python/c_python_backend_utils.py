@@ -423,8 +423,8 @@ class InferenceRequest:
         model_version: int = -1,
         flags: int = 0,
         timeout: int = 0,
-        preferred_memory: Optional[PreferredMemory] = None,
-        trace: Optional[InferenceTrace] = None,
+        preferred_memory: PreferredMemory = _MISSING,
+        trace: InferenceTrace = _MISSING,
         parameters: Optional[Dict[str, Union[bool, int, str]]] = None,
     ) -> None:
         for name, value in (
@@ -442,12 +442,16 @@ class InferenceRequest:
         self._model_version = _signed(model_version, "model_version")
         self._flags = _unsigned(flags, "flags", 32)
         self._timeout = _unsigned(timeout, "timeout")
-        if preferred_memory is not None and not isinstance(preferred_memory, PreferredMemory):
-            raise TypeError("preferred_memory: %s (expected: PreferredMemory)" % type(preferred_memory).__name__)
-        self._preferred_memory = preferred_memory
-        if trace is not None and not isinstance(trace, InferenceTrace):
-            raise TypeError("trace: %s (expected: InferenceTrace)" % type(trace).__name__)
-        self._trace = trace
+        if preferred_memory is not _MISSING:
+            if not isinstance(preferred_memory, PreferredMemory):
+                raise TypeError("preferred_memory: %s (expected: PreferredMemory)" % type(preferred_memory).__name__)
+            self._preferred_memory = preferred_memory
+        if trace is not _MISSING:
+            if not isinstance(trace, InferenceTrace):
+                raise TypeError("trace: %s (expected: InferenceTrace)" % type(trace).__name__)
+            self._trace = trace
+        if correlation_id is None:
+            raise TypeError("correlation_id: None (expected: int or str)")
         if isinstance(correlation_id, str):
             self._correlation_id = correlation_id
         elif isinstance(correlation_id, (int, _np.integer)) and 0 <= int(correlation_id) < 1 << 64:

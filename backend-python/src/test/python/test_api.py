@@ -248,7 +248,7 @@ class RequestTest(unittest.TestCase):
             {"requested_output_names": [None]}, {"requested_output_names": [1]}, {"model_name": None}, {"model_name": 1},
             {"model_version": None}, {"model_version": "1"}, {"model_version": 1.5}, {"request_id": None}, {"request_id": 1},
             {"flags": None}, {"flags": "1"}, {"flags": -1}, {"timeout": None}, {"timeout": 1.5}, {"preferred_memory": 1},
-            {"trace": 1}, {"unknown": 1},
+            {"trace": 1}, {"unknown": 1}, {"correlation_id": None}, {"preferred_memory": None}, {"trace": None},
         ):
             with self.assertRaises(TypeError, msg=str(more)):
                 self.request(**more)
@@ -264,7 +264,7 @@ class RequestTest(unittest.TestCase):
             ({"requested_output_names": [""]},
              "Requested output name for request with id '' and model name 'm' should not be empty."),
             ({"correlation_id": 1.5}, "Correlation ID must be integer or string"),
-            ({"correlation_id": None}, "Correlation ID must be integer or string"),
+            ({"correlation_id": [1]}, "Correlation ID must be integer or string"),
             ({"parameters": {1: 1}}, "Expect parameters keys to have type str, found type <class 'int'>"),
             ({"parameters": {"a": 1.5}}, "Expect parameters values to have type bool/int/str, found type <class 'float'>"),
             ({"parameters": {"a": None}},

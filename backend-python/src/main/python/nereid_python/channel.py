@@ -20,6 +20,7 @@ from .protocol import HEADER, HEADER_SIZE
 
 RECEIVE_SIZE = 1 << 16
 WATCH_SECONDS = 0.02
+TRIM_SECONDS = 5.0
 QUIET_TICKS = 50
 
 Handler = Callable[[bytes, int, int, int, int], None]
@@ -72,6 +73,7 @@ class Channel:
         self._watch_ticks = 0
         self._frames = 0
         self._reading_wanted = 0
+        self._trim_at = 0.0
         self.busy = True
         self.forked = False
         self.closing = False
@@ -361,6 +363,10 @@ class Channel:
                     continue
                 self._watch_asleep = False
             seen = self._frames
+            now = time.monotonic()
+            if now >= self._trim_at:
+                self._trim_at = now + TRIM_SECONDS
+                self.on_quiet()
             if not self._reading_wanted:
                 self._watch_signal.acquire(True, WATCH_SECONDS)
             if self.busy:
