@@ -371,6 +371,52 @@ class TritonPythonModel:
         self.assertEqual(-11, process.process.wait(10))
         self.assertIn("Segmentation fault", process.output("stderr"))
 
+    def test_name_without_py(self):
+        process = self.peer("", file=os.path.join(self.directory, "m", "1", "model.txt"))
+        with self.assertRaisesRegex(LoadError, "^Model name must end with '.py'. Model name is \"model.txt\".$"):
+            process.open()
+
+    def test_frames_in_pieces(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", r.inputs()[0].as_numpy())]) for r in requests]
+""", inline=1 << 20)
+        sent = process.socket.sendall
+
+        class Pieces:
+            def __init__(self, sizes):
+                self.sizes = sizes
+
+            def __getattr__(self, name):
+                return getattr(process_socket, name)
+
+            def sendall(self, data):
+                data = protocol.frame(protocol.LOG_LEVELS, 0, 0, 7) + data + protocol.frame(63, 0, 0, 1, b"x" * 9)
+                position = index = 0
+                while position < len(data):
+                    size = self.sizes[index % len(self.sizes)]
+                    index += 1
+                    sent(data[position:position + size])
+                    position += size
+
+        process_socket = process.socket
+        try:
+            for sizes in ((1,), (7, 64), (15, 1, 16), (3000, 1), (70000,), (1 << 22,)):
+                process.socket = Pieces(sizes)
+                for size in (1, 30, 20000) if sizes[0] > 1 else (1, 100):
+                    array = np.random.rand(size)
+                    self.assertTrue(np.array_equal(array, process.one({"IN": array}).outputs["OUT"]))
+        finally:
+            process.socket = process_socket
+
+    def test_broken_frame_ends_the_process(self):
+        for frame in (protocol.frame(protocol.SEGMENT, 0, 0, 1, b"\0" * 16 + protocol.text("/nowhere")),
+                      b"\xff" * 16, protocol.frame(protocol.CALL_RESPONSE, 1, 0, 1, b"\xff" * 48)):
+            process = self.loaded("class TritonPythonModel:\n    pass\n", directory_name="m%d" % len(frame))
+            process.send(frame)
+            self.assertIn(process.process.wait(10), (1, 4))
+
     def test_thousands_of_frames_while_loading_slowly(self):
         process = self.peer("time.sleep(0.3)\nclass TritonPythonModel:\n    pass\n")
         for _ in range(2000):
@@ -1347,6 +1393,31 @@ def log(i):
              "TypeError: model_name: int (expected: str)"], eval(self.out(process, "control")))
         self.assertEqual([("load", "a", "", {}), ("load", "b", "{}", {"file:1/x": b"\0"}), ("unload", "a", True),
                           ("ready", "a", ""), ("ready", "no", "2")], process.controls[:5])
+
+    def test_pool_of_initialize(self):
+        process = self.loaded("""
+import multiprocessing
+def call(i):
+    try:
+        tensor = pb_utils.Tensor("X", np.arange(3, dtype=np.float32) + i)
+        response = pb_utils.InferenceRequest(model_name="other", requested_output_names=["Y"], inputs=[tensor]).exec()
+        return response.error().message() if response.has_error() else response.output_tensors()[0].as_numpy().tolist()
+    except Exception as e:
+        return repr(e)
+class TritonPythonModel:
+    def initialize(self, args):
+        self.pool = multiprocessing.get_context("fork").Pool(2)
+        self.early = self.pool.map(call, [0])
+    def execute(self, requests):
+        return [answer([self.early, self.pool.map(call, range(3))]) for _ in requests]
+    def finalize(self):
+        self.pool.terminate()
+        print("terminated")
+""", on_call=self.on_call)
+        self.assertEqual("[[\"BLS is only supported during the 'execute' function.\"], [[1.0, 2.0, 3.0], [2.0, 3.0, 4.0], "
+                         "[3.0, 4.0, 5.0]]]", self.out(process, ""))
+        self.assertEqual(0, process.finalize())
+        self.assertIn("terminated", process.output())
 
     def test_forked_processes(self):
         process = self.loaded(self.CODE, on_call=self.on_call)

@@ -28,6 +28,7 @@ _CODES = [
 _OPERATIONS = {
     "increment": protocol.METRIC_INCREMENT, "set": protocol.METRIC_SET, "observe": protocol.METRIC_OBSERVE,
 }
+_NOT_ALLOWED = "BLS is only supported during the 'execute' function."
 _new_response = InferenceResponse.__new__
 
 
@@ -158,7 +159,7 @@ class Calls:
         self, request: InferenceRequest, decoupled: bool, finished: Optional[Callable[[Stream], None]] = None
     ) -> Stream:
         if not self.allowed:
-            raise TritonModelException("BLS is only supported during the 'execute' function.")
+            raise TritonModelException(_NOT_ALLOWED)
         runner = self._runner
         model = request._model_name
         stream = Stream(self, self.next_id(), model)
@@ -254,6 +255,10 @@ class Calls:
             return self._last
 
     # Forked processes
+
+    def not_allowed(self) -> InferenceResponse:
+        """Returns the response to a call before the end of ``initialize`` or in ``finalize``."""
+        return error_response(1, _NOT_ALLOWED)
 
     def relay_call(self, ident: int, relay: Any) -> None:
         """Gives the responses of a call to an object with ``arrived`` and ``model``."""

@@ -35,7 +35,7 @@ class Forks:
     def _before(self) -> None:
         runner = self._runner
         self._pair = None
-        if runner.calls.allowed and not runner.channel.forked:
+        if runner.log_ready and not runner.channel.forked:
             try:
                 self._pair = socket.socketpair()
             except OSError:
@@ -83,6 +83,7 @@ class _Child:
             calls = self._runner.calls
             for ident in list(self._calls):
                 calls.drop(ident)
+                self.ended(ident)
             self._outgoing.put(None)
             self._connection.close()
 
@@ -103,12 +104,17 @@ class _Child:
             fields = CALL_HEAD.unpack_from(body)
             start = CALL_HEAD.size
             model = body[start:start + fields[-4]].decode("utf-8", "replace")
+            relay = _Relay(self, ident, model)
+            if not calls.allowed:
+                relay.arrived(calls.not_allowed(), True)
+                return
             body = bytes(8) + body[8:]
             self._calls.add(ident)
-            calls.relay_call(ident, _Relay(self, ident, model))
+            calls.relay_call(ident, relay)
         elif kind == protocol.CALL_DROP:
-            self._calls.discard(ident)
-            calls.drop(ident)
+            if ident in self._calls:
+                calls.drop(ident)
+                self.ended(ident)
             return
         elif kind == protocol.CONTROL or (kind == protocol.METRIC and flags in protocol.METRIC_REPLIES):
             calls.relay_reply(ident, _Reply(self, ident).entry)
@@ -139,8 +145,12 @@ class _Child:
             except OSError:
                 return
 
+    def has(self, ident: int) -> bool:
+        """Returns whether a call was passed on and has not ended."""
+        return ident in self._calls
+
     def ended(self, ident: int) -> None:
-        """Notes the end of a call."""
+        """Notes the end of a call or an operation."""
         self._calls.discard(ident)
         self._runner.channel.want_reading(False)
 
@@ -181,7 +191,7 @@ class _Relay:
         position += -position & 7
         parts[0] = HEADER.pack(position, protocol.CALL_RESPONSE, flags, 0, self._ident)
         self._child.send(b"".join(parts))
-        if final:
+        if final and self._child.has(self._ident):
             self._child.ended(self._ident)
 
 

@@ -14,6 +14,14 @@ def configure_streams() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
         except (AttributeError, ValueError, OSError):
             pass
+    try:
+        # What native code prints, too.
+        import ctypes
+
+        libc = ctypes.CDLL(None)
+        libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, 1, 0)
+    except (ImportError, OSError, ValueError, AttributeError):
+        pass
 
 
 def configure_logging(runner: Any) -> None:
@@ -23,7 +31,8 @@ def configure_logging(runner: Any) -> None:
     last_resort = type(logging.lastResort)
 
     def emit_to_server(self: Any, record: logging.LogRecord) -> None:
-        if type(self) not in (logging.StreamHandler, last_resort) or self.stream not in streams or not runner.log_ready:
+        own = type(self) in (logging.StreamHandler, last_resort) and any(self.stream is stream for stream in streams)
+        if not own or not runner.log_ready:
             emit(self, record)
             return
         try:

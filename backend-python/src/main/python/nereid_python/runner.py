@@ -176,6 +176,12 @@ class Runner:
         sys.path.extend(search_path)
         if self.own_directory:
             sys.path.append(self.own_directory)
+        if not self.model_file.endswith(".py"):
+            self._done(
+                ident,
+                text="Model name must end with '.py'. Model name is \"%s\"." % os.path.basename(self.model_file),
+            )
+            return
         if not os.path.isfile(self.model_file):
             self._done(
                 ident,
@@ -253,7 +259,7 @@ class Runner:
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
-            except (ValueError, OSError):
+            except Exception:  # the model may have put anything there
                 pass
 
     # Executions
