@@ -1492,6 +1492,27 @@ class TritonPythonModel:
 """)
         self.assertEqual("ok", self.out(process, ""))
 
+    def test_closed_low_descriptors(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        os.closerange(3, 256)
+        return [answer("ok") for _ in requests]
+""")
+        self.assertEqual("ok", self.out(process, ""))
+        self.assertEqual("ok", self.out(process, ""))
+
+    def test_closed_channel_is_told(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        os.closerange(3, 4096)
+        return [answer("ok") for _ in requests]
+""")
+        with self.assertRaises(ProcessEnded):
+            process.one({"MODE": texts("")})
+        self.assertEqual(1, process.process.wait(10))
+
     def test_executions_with_threads_that_call_and_collect(self):
         process = self.loaded("""
 class TritonPythonModel:

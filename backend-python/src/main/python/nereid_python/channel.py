@@ -6,6 +6,8 @@ and nobody else waits, the watch thread reads, so that cancellations and readine
 """
 
 import collections
+import errno
+import fcntl
 import os
 import select
 import socket
@@ -21,6 +23,7 @@ from .protocol import HEADER, HEADER_SIZE
 RECEIVE_SIZE = 1 << 16
 WATCH_SECONDS = 0.02
 TRIM_SECONDS = 5.0
+HIGH_DESCRIPTOR = 900
 QUIET_TICKS = 50
 
 Handler = Callable[[bytes, int, int, int, int], None]
@@ -286,8 +289,10 @@ class Channel:
         """Receives once and dispatches all whole frames. Only with the read lock."""
         try:
             data = self._receive(RECEIVE_SIZE)
-        except OSError:
+        except OSError as error:
             data = b""
+            if error.errno == errno.EBADF:
+                sys.stderr.write("the descriptor of the channel to the server was closed in this process\n")
         if not data:
             self._on_end()
             raise ConnectionError("the server has closed the channel")
@@ -429,5 +434,15 @@ def connect(address: str) -> socket.socket:
     else:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.connect("\0" + address[1:] if address.startswith("@") else address)
-    connection.setblocking(True)
-    return connection
+    return out_of_reach(connection)
+
+
+def out_of_reach(connection: socket.socket) -> socket.socket:
+    """Moves a socket to a high descriptor, away from code that closes all low ones."""
+    try:
+        descriptor = fcntl.fcntl(connection.fileno(), fcntl.F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
+    except OSError:  # above the limit
+        connection.set_inheritable(False)
+        return connection
+    connection.close()
+    return socket.socket(fileno=descriptor)

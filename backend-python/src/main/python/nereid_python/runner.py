@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Optional, Set
 
 from . import errors, imports, logs, protocol, runtime
 from .calls import Calls
-from .channel import Channel, connect
+from .channel import Channel, connect, out_of_reach
 from .codec import Codec
 from .forks import Forks
 from .memory import Memory, MemoryRefused
@@ -724,10 +724,7 @@ def _ignore_signal(number: int, frame: Any) -> None:
 
 def _watch_life(address: str) -> None:
     """Lets the kernel kill this process group when the server's end of a socket closes, even in native code."""
-    life = connect(address)
-    descriptor = os.dup(life.fileno())
-    life.close()
-    os.set_inheritable(descriptor, False)
+    descriptor = connect(address).detach()
     fcntl.fcntl(descriptor, fcntl.F_SETOWN, -os.getpgrp())
     fcntl.fcntl(descriptor, getattr(fcntl, "F_SETSIG", 10), signal.SIGKILL)
     fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | getattr(fcntl, "FASYNC", 0o20000))
@@ -767,7 +764,7 @@ def main(connection: Any, life: Optional[str], hello: bytes, on_term: str, paren
         # The server is gone: no more requests, and nobody to answer.
         os._exit(1)
 
-    channel = Channel(connection, on_end)
+    channel = Channel(out_of_reach(connection), on_end)
     runner = Runner(channel)
     runtime.runner = runner
     logs.configure_logging(runner)
