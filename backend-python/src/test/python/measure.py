@@ -148,6 +148,7 @@ def main():
     child.kill()
     identity.process.kill()
     large(rounds)
+    sizes(rounds)
     calls(rounds)
     stream(rounds)
 
@@ -197,6 +198,46 @@ def large(rounds):
         print("%-28s %s" % (name, " ".join(loop(function, answering) for _ in range(rounds))))
     child.kill()
     process.process.kill()
+
+
+def sizes(rounds):
+    """Tensors inside of frames and in shared memory, by size."""
+    for size in (4096, 16384, 65536, 262144):
+        for inline in (True, False):
+            process = start("identity", inline=1 << 30 if inline else 0)
+            pause(process)
+            connection = process.socket
+            segment, outgoing = peer.Memory(1, size), peer.Memory(2, size)
+            describe = struct.pack("<QQ", size, size)
+            for flag, memory in ((0, segment), (1, outgoing)):
+                process.send(protocol.frame(protocol.SEGMENT, flag, 0, memory.ident, describe + protocol.text(memory.path)))
+            content = b"\1" * size
+            head = peer.REQUEST.pack(5, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0)
+            shape = struct.pack("<qq", 1, size // 4)
+            place = HEADER_SIZE + len(head) + peer.TENSOR.size + len(shape)
+            place += -place & 7
+            release = protocol.frame(protocol.RELEASE, 0, 1, 0, peer.SLOT.pack(2, 0, 0))
+            shared = protocol.frame(protocol.EXECUTE, 0, 1, 7, head + peer.TENSOR.pack(0, 11, 2, 1, 0, size) + shape)
+            sink = np.empty(size, np.uint8)
+
+            def once():
+                if inline:
+                    body = head + peer.TENSOR.pack(0, 11, 2, 0, place, size) + shape
+                    body += b"\0" * (place - HEADER_SIZE - len(body)) + content
+                    connection.sendall(protocol.frame(protocol.EXECUTE, 0, 1, 7, body))
+                    have = 0
+                    while have < size:
+                        have += len(connection.recv(1 << 18))
+                else:
+                    segment.mapping[:] = content
+                    connection.sendall(shared)
+                    connection.recv(1 << 16)
+                    np.copyto(sink, np.frombuffer(outgoing.mapping, np.uint8))
+                    connection.sendall(release)
+
+            name = "%d bytes, %s" % (size, "in the frame" if inline else "shared")
+            print("%-28s %s" % (name, " ".join(loop(once, process.process, 0.5) for _ in range(rounds))))
+            process.process.kill()
 
 
 def calls(rounds):
