@@ -1,4 +1,4 @@
-"""The recorded models give the recorded answers, as far as Python decides them."""
+"""The recorded models give the recorded responses, as far as Python decides them."""
 
 import json
 import os
@@ -50,7 +50,7 @@ class GoldenTest(unittest.TestCase):
 
     @classmethod
     def on_call(cls, caller, call):
-        """Answers a call of a model as the server does."""
+        """Responds to a request of a model as the server does."""
         name = call["model"]
         if not os.path.isdir(os.path.join(cls.models, name)) or call["version"] not in (-1, 1):
             caller.respond(

@@ -54,6 +54,7 @@ final class LayerRules {
                         "batch",
                         "cache",
                         "client",
+                        "handle",
                         "request",
                         "memory",
                         "rate",
@@ -61,11 +62,13 @@ final class LayerRules {
                         "statistics",
                         "time")
                 .whereLayer("instance")
-                .mayOnlyAccessLayers("queue", "batch", "client", "request", "memory", "rate", "admission", "time")
+                .mayOnlyAccessLayers("queue", "batch", "handle", "client", "request", "memory", "rate", "admission", "time")
                 .whereLayer("queue")
                 .mayOnlyAccessLayers("batch", "request", "memory", "time")
                 .whereLayer("batch")
-                .mayOnlyAccessLayers("client", "request", "memory", "statistics")
+                .mayOnlyAccessLayers("handle", "client", "request", "memory", "statistics")
+                .whereLayer("handle")
+                .mayOnlyAccessLayers("memory")
                 .whereLayer("cache")
                 .mayOnlyAccessLayers("request", "memory", "statistics")
                 .whereLayer("request")

@@ -28,7 +28,7 @@ public final class PluginHandles {
         LEASE
     }
 
-    /** Is told what a plugin has forgotten. Safe for use by any thread. */
+    /** Receives what a plugin has forgotten. Safe for use by any thread. */
     @FunctionalInterface
     public interface Report {
         /** A report that is lost, for tests and models without a plugin. */
@@ -65,7 +65,7 @@ public final class PluginHandles {
      * Creates the handles of a model, of which there are none yet.
      *
      * @param actions runs actions on what was forgotten, never on the calling thread
-     * @param report is told what was forgotten
+     * @param report receives what was forgotten
      */
     public PluginHandles(Executor actions, Report report) {
         this.actions = requireNonNull(actions, "actions");
@@ -75,7 +75,7 @@ public final class PluginHandles {
     /**
      * Returns the same handles with another report.
      *
-     * @param changed is told what was forgotten
+     * @param changed receives what was forgotten
      * @return handles of which there are none yet
      */
     public PluginHandles with(Report changed) {

@@ -21,7 +21,7 @@ import java.util.Set;
  * @param lastingThreads whether the thread of an instance lasts as long as the instance; otherwise it may end while there
  *     is no work, and another one follows
  * @param callbacks calls code of the backend outside of its executions
- * @param forgotten is told which senders and leases the backend has forgotten
+ * @param forgotten receives which senders and leases the backend has forgotten
  */
 public record ExecutionTraits(
         String backend,
@@ -80,7 +80,7 @@ public record ExecutionTraits(
     /**
      * Returns the same traits with another receiver of reports.
      *
-     * @param changed is told which senders and leases the backend has forgotten
+     * @param changed receives which senders and leases the backend has forgotten
      * @return the changed traits
      */
     public ExecutionTraits with(PluginHandles.Report changed) {
