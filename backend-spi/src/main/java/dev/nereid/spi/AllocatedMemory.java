@@ -6,6 +6,10 @@ import java.lang.foreign.MemorySegment;
  * Scratch memory of an instance. Owned by its holder, which closes it before the close of the instance returns.
  * <em>Implemented by the server.</em>
  *
+ * <p>It may become an output: {@code put(name, tensor, memory::close)}. The instance is closed after such a release has run,
+ * however long the client reads. {@link Model#memoryUsage} contains it only if the model adds it, as it should with memory that
+ * instances hold between executions.
+ *
  * @since 1.0
  */
 public interface AllocatedMemory extends AutoCloseable {

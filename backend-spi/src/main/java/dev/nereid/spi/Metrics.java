@@ -3,8 +3,8 @@ package dev.nereid.spi;
 import java.util.Map;
 
 /**
- * Custom metrics of a plugin, published beside those of the server. Safe for use by any thread. <em>Implemented by the
- * server.</em>
+ * Custom metrics of a plugin. This version of the server counts them, and a later one publishes them beside its own. Safe for
+ * use by any thread. <em>Implemented by the server.</em>
  *
  * <p>Names of metrics and labels follow the rules of Prometheus, and are free but for {@code nv_} and {@code nereid_}, with
  * which those of the server begin. Metrics with the same name have the same kind, and the description of the first one;

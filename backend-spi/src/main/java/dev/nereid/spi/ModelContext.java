@@ -252,7 +252,7 @@ public interface ModelContext {
     }
 
     /**
-     * Returns the custom metrics of the model, which are labeled with its name and version.
+     * Returns the custom metrics of the model. A server that publishes them labels them with its name and version.
      *
      * @return the metrics, the same at every call; counted and not published by a server without custom metrics
      */

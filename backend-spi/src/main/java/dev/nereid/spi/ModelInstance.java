@@ -83,8 +83,8 @@ public interface ModelInstance extends AutoCloseable {
 
     /**
      * Frees the resources of the instance. Called once, after the last {@link #execute} has returned, the last deferred
-     * execution and the last {@link ResponseSender} were ended, and the work of the last {@link Fence} has ended. Does
-     * nothing by default.
+     * execution and the last {@link ResponseSender} were ended, and the work of the last {@link Fence} has ended, its responses
+     * were read, and outputs that lie in memory of the instance were released. Does nothing by default.
      */
     @Override
     default void close() {}

@@ -94,8 +94,10 @@ public interface ModelRequest {
      *
      * @param name the name of an input of the other model
      * @param tensor its content: an input of the causing request, an output of a {@link ModelResponse} that is open
-     *     now, or memory of the caller. That of the caller stays valid and unchanged until the request is complete and its
-     *     responses are closed, since an output may lie in it; the server keeps the others, and copies an array of the heap
+     *     when the request is sent, or memory of the caller. That of the caller stays valid and unchanged until the request
+     *     is complete, its responses are closed, and {@linkplain ModelResponse#lease leases} of their outputs have ended,
+     *     since an output may lie in it. The server keeps inputs and outputs as long, which may be closed once the request is
+     *     sent, and copies an array of the heap now
      * @return this request
      */
     ModelRequest input(String name, Tensor tensor);
@@ -229,9 +231,10 @@ public interface ModelRequest {
     /**
      * Sends the request to a model that is not decoupled. Never blocks.
      *
-     * @return completes with the response, which its receiver closes, or exceptionally with a {@link BackendException};
-     *     on a thread of its own, with the context class loader of the plugin or program, perhaps before this method returns: an
-     *     action that follows and blocks holds no other request
+     * @return completes with the response, which its receiver closes, or exceptionally with a {@link BackendException}
+     *     itself, which stages that depend on this one wrap in a {@link java.util.concurrent.CompletionException}; on a thread
+     *     of its own, with the context class loader of the plugin or program, perhaps before this method returns: an action that
+     *     follows and blocks holds no other request
      * @throws IllegalStateException if the request was sent before
      */
     CompletionStage<ModelResponse> send();
@@ -246,7 +249,7 @@ public interface ModelRequest {
      * @throws BackendException if the request failed; {@link ErrorCode#INVALID_ARGUMENT} or {@link
      *     ErrorCode#UNAVAILABLE} if all instances of the model wait, in turn, for the execution on this thread: see
      *     {@link #onBehalfOf(InferenceRequest)}
-     * @throws InterruptedException if the thread is interrupted meanwhile
+     * @throws InterruptedException if the thread is interrupted meanwhile: the caller passes it on, or restores the interrupt
      * @throws IllegalStateException if the thread must not block, since it serves connections or calls observers of
      *     other requests; or if the request was sent before
      */
