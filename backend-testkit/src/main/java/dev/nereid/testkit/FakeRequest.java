@@ -418,7 +418,8 @@ public final class FakeRequest implements InferenceRequest {
             throw new IllegalStateException("response: the request has a sender (expected: a response of that)");
         }
         return response.orElseThrow(
-                () -> new AssertionError("a response of one request (expected: outputs of the batch)"));
+                () -> new AssertionError("a response of one request (expected: outputs of the batch, or a request with"
+                        + " withResponse(LeakCheckingMemory))"));
     }
 
     @Override

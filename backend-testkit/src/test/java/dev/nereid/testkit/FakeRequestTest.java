@@ -222,4 +222,12 @@ final class FakeRequestTest {
         }
         return Tensor.of(DataType.INT8, Shape.of(1, bytes.length), data);
     }
+
+    @Test
+    void aRequestWithoutAResponseNamesTheMethodThatGivesOne() {
+        FakeRequest request = new FakeRequest(1, List.of());
+        assertThatExceptionOfType(AssertionError.class)
+                .isThrownBy(request::response)
+                .withMessageContaining("withResponse(LeakCheckingMemory)");
+    }
 }

@@ -98,7 +98,9 @@ public abstract class BackendContract {
         assumeTrue(reason.isEmpty(), () -> "backend unavailable: " + reason.orElse(""));
         ContractModel given = model();
         model = given.cacheDirectory().isPresent() ? given : given.withCache(temporary);
-        require(!successful().isEmpty(), "examples: none that succeeds (expected: at least one)");
+        require(
+                !successful().isEmpty(),
+                "examples: none that succeeds (expected: at least one of ContractModel.with, also beside sequences)");
     }
 
     /** The name fits configurations, and is the same at every call. */

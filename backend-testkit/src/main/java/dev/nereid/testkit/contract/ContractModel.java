@@ -150,7 +150,7 @@ public final class ContractModel {
     /**
      * Returns the same model with one more sequence of requests. The kit sets the positions and, where a request lacks them,
      * control inputs and states: a state begins with zeros and is then what the request before wrote. Two sequences of
-     * different ids are also executed interleaved.
+     * different ids are also executed interleaved. The contract needs a request of {@link #with} too.
      *
      * @param id the id of the sequence
      * @param requests the requests in their order, the first to start and the last to end the sequence
