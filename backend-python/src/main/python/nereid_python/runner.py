@@ -109,30 +109,30 @@ class Runner:
     def run(self) -> int:
         """Serves the frames of the main thread until the end, and returns the exit status."""
         next_main = self.channel.next_main
-        execute = self._execute
+        execute = self.execute
         while True:
             try:
                 data, base, flags, count, ident, kind = next_main()
             except _Terminated:
-                self._finalize()
+                self.finalize()
                 return 0
             except ConnectionError:
                 return 1
             if kind == protocol.EXECUTE:
                 execute(data, base, count, ident)
             elif kind == protocol.OPEN:
-                self._open(Reader(data, base + HEADER_SIZE), ident)
+                self.open(Reader(data, base + HEADER_SIZE), ident)
             elif kind == protocol.COMPLETE:
-                self._complete(Reader(data, base + HEADER_SIZE), ident)
+                self.complete(Reader(data, base + HEADER_SIZE), ident)
             elif kind == protocol.INITIALIZE:
-                self._initialize(Reader(data, base + HEADER_SIZE), ident)
+                self.initialize(Reader(data, base + HEADER_SIZE), ident)
             elif kind == protocol.FINALIZE:
-                self._finalize()
+                self.finalize()
                 self._done(ident)
                 return 0
             data = None
             if self.terminating:
-                self._finalize()
+                self.finalize()
                 return 0
 
     def on_signal(self, number: int, frame: Any) -> None:
@@ -160,7 +160,8 @@ class Runner:
 
     # Life cycle
 
-    def _open(self, reader: Reader, ident: int) -> None:
+    def open(self, reader: Reader, ident: int) -> None:
+        """Imports the model as the settings of OPEN say, and answers."""
         settings = reader.map()
         self.model_file = settings["model_file"]
         self.model_dir = settings.get("version_directory", os.path.dirname(self.model_file))
@@ -198,7 +199,8 @@ class Runner:
             return
         self._done(ident, flags=1 if hasattr(self._module.TritonPythonModel, "auto_complete_config") else 0)
 
-    def _complete(self, reader: Reader, ident: int) -> None:
+    def complete(self, reader: Reader, ident: int) -> None:
+        """Lets the model complete the configuration in the frame, and answers."""
         configuration = reader.text()
         try:
             result = self._module.TritonPythonModel.auto_complete_config(ModelConfig(configuration))
@@ -215,7 +217,8 @@ class Runner:
             return
         self.channel.send(protocol.frame(protocol.COMPLETED, 0, 0, ident, body))
 
-    def _initialize(self, reader: Reader, ident: int) -> None:
+    def initialize(self, reader: Reader, ident: int) -> None:
+        """Constructs the model, initializes it with the arguments of the frame, and answers."""
         flags = reader.u32()
         self.decoupled = bool(flags & 1)
         arguments = reader.map()
@@ -244,7 +247,8 @@ class Runner:
             | (4 if inspect.iscoroutinefunction(self._model_execute) else 0),
         )
 
-    def _finalize(self) -> None:
+    def finalize(self) -> None:
+        """Stops the event loop, finalizes the model and flushes the standard streams."""
         self.calls.allowed = False
         loop = self._loop
         if loop is not None:
@@ -264,7 +268,8 @@ class Runner:
 
     # Executions
 
-    def _execute(self, data: Any, base: int, count: int, execution: int) -> None:
+    def execute(self, data: Any, base: int, count: int, execution: int) -> None:
+        """Executes the requests of a frame, and answers."""
         requests: List[InferenceRequest] = []
         states: List[RequestState] = []
         take = self.codec.take_tensor
