@@ -1,6 +1,5 @@
 """Calls of other models, control of models, and metrics."""
 
-import asyncio
 import collections
 import os
 import threading
@@ -126,6 +125,8 @@ class Calls:
 
     def async_exec(self, request: InferenceRequest, decoupled: bool) -> Any:
         """Calls a model; returns a future of the running event loop."""
+        import asyncio
+
         loop = asyncio.get_running_loop()
         if self._channel.forked:
             # No thread reads while nobody waits.

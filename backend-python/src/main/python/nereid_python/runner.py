@@ -1,6 +1,5 @@
 """Runs a model: import, completion, initialization, executions, the end."""
 
-import asyncio
 import contextvars
 import faulthandler
 import fcntl
@@ -13,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Coroutine
 from typing import Any, Dict, List, Optional, Set
 
 from . import errors, imports, logs, protocol, runtime
@@ -87,7 +87,7 @@ class Runner:
         self._model: Any = None
         self._model_execute: Any = None
         self._initialized = False
-        self._loop: Optional[asyncio.AbstractEventLoop] = None
+        self._loop: Any = None
         self._loop_lock = threading.Lock()
         self._tasks: Set[Any] = set()
         self._ready_queue: "queue.SimpleQueue[int]" = queue.SimpleQueue()
@@ -191,6 +191,8 @@ class Runner:
             )
             return
         try:
+            if "debug_port" in settings:
+                _wait_for_debugger(int(settings["debug_port"]))
             self._module = imports.import_file(settings.get("module_name", "model"), self.model_file, prefix)
             if not hasattr(self._module, "TritonPythonModel"):
                 raise AttributeError("module '%s' has no attribute 'TritonPythonModel'" % self._module.__name__)
@@ -353,7 +355,7 @@ class Runner:
             if self._model_execute is None:
                 raise _Failed("Python model %s does not implement `execute` method." % self.model_file)
             result = self._model_execute(requests[:])
-            if type(result) is not list and inspect.iscoroutine(result):
+            if type(result) is not list and result is not None and isinstance(result, Coroutine):
                 if self.decoupled:
                     self._start(result, states, requests, execution)
                     result = None
@@ -506,10 +508,12 @@ class Runner:
 
     # Coroutines
 
-    def loop(self) -> asyncio.AbstractEventLoop:
+    def loop(self) -> Any:
         """Returns the event loop, which runs in a thread of its own."""
         with self._loop_lock:
             if self._loop is None:
+                import asyncio  # with ssl, five megabytes that most models do not need
+
                 self._loop = loop = asyncio.new_event_loop()
 
                 def run() -> None:
@@ -519,9 +523,15 @@ class Runner:
                 threading.Thread(target=run, name="event-loop", daemon=True).start()
             return self._loop
 
+    def _submit(self, coroutine: Any) -> Any:
+        """Starts a coroutine on the event loop, and returns its future."""
+        import asyncio
+
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop())
+
     def _await(self, coroutine: Any, execution: int) -> Any:
         """Runs a coroutine to its end; the watch thread reads meanwhile."""
-        future = asyncio.run_coroutine_threadsafe(_within(coroutine, execution), self.loop())
+        future = self._submit(_within(coroutine, execution))
         error = future.exception()
         if error is not None:
             raise error
@@ -533,11 +543,12 @@ class Runner:
         """Starts the coroutine of a decoupled model, and answers for it if it fails."""
         ids = [request._request_id for request in requests if request._request_id]
         held = list(states)
-        loop = self.loop()
+
+        from concurrent.futures import CancelledError
 
         def ended(future: Any) -> None:
             self._tasks.discard(future)
-            error = asyncio.CancelledError() if future.cancelled() else future.exception()
+            error = CancelledError() if future.cancelled() else future.exception()
             if error is not None:
                 text = self.failure_prefix() + errors.short_text(error)
                 trace = errors.long_text(error)
@@ -550,7 +561,7 @@ class Runner:
                 _forget_frames(error)
             del held[:]
 
-        future = asyncio.run_coroutine_threadsafe(_within(coroutine, execution), loop)
+        future = self._submit(_within(coroutine, execution))
         self._tasks.add(future)
         future.add_done_callback(ended)
 
@@ -612,8 +623,8 @@ class Runner:
             text = trace = ""
             try:
                 result = self._model.is_ready()
-                if inspect.iscoroutine(result):
-                    future = asyncio.run_coroutine_threadsafe(result, self.loop())
+                if isinstance(result, Coroutine):
+                    future = self._submit(result)
                     error = future.exception()
                     if error is not None:
                         raise error
@@ -721,6 +732,17 @@ def _completed(result: Dict[str, Any], given: Dict[str, Any]) -> bytes:
             body += U32.pack(1 if tensor.get("optional") else 0)
             body += U32.pack(len(dims)) + b"".join([protocol.I64.pack(size) for size in dims])
     return body + protocol.text(json.dumps(result))
+
+
+def _wait_for_debugger(port: int) -> None:
+    """Waits until a debugger has connected to a port of this machine."""
+    try:
+        import debugpy
+    except ImportError as error:
+        raise ImportError("a debugger needs the package debugpy in this environment (%s)" % error) from None
+    debugpy.listen(("127.0.0.1", port))
+    sys.stderr.write("waiting for a debugger at port %d\n" % port)
+    debugpy.wait_for_client()
 
 
 def _ignore_signal(number: int, frame: Any) -> None:
