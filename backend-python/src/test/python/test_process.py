@@ -1,5 +1,6 @@
 """The process of a model, through its channel."""
 
+import importlib.util
 import json
 import os
 import re
@@ -374,6 +375,12 @@ class TritonPythonModel:
     def test_name_without_py(self):
         process = self.peer("", file=os.path.join(self.directory, "m", "1", "model.txt"))
         with self.assertRaisesRegex(LoadError, "^Model name must end with '.py'. Model name is \"model.txt\".$"):
+            process.open()
+
+    @unittest.skipIf(importlib.util.find_spec("debugpy") is not None, "debugpy is installed")
+    def test_debugger_that_is_not_installed(self):
+        process = self.peer("", settings={"debug_port": "5678"})
+        with self.assertRaisesRegex(LoadError, "^ImportError: a debugger needs the package debugpy in this environment"):
             process.open()
 
     def test_frames_in_pieces(self):
