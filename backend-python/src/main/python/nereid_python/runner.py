@@ -427,6 +427,7 @@ class Runner:
         parts: List[bytes] = [b""]
         position = HEADER_SIZE
         put = self.codec.put_response
+        lock = RequestState.lock
         for index, response in enumerate(results):
             state = states[index]
             if response is None:
@@ -437,17 +438,14 @@ class Runner:
                     parts.append(_NONE)
                 position += 8
                 continue
-            if state.closed:
-                parts.append(_NONE)
-                position += 8
-                continue
-            if state.sent:
+            with lock:  # a thread of the model may send just now
+                ended = _NONE if state.closed else _FINAL if state.sent else None
+                state.sent += 1
                 state.close()
-                parts.append(_FINAL)
+            if ended is not None:
+                parts.append(ended)
                 position += 8
                 continue
-            state.sent = 1
-            state.close()
             mark = len(parts)
             before = len(held)
             try:
