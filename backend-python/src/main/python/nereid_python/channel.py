@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from typing import Callable, Deque, Dict, List, Optional
+from typing import Callable, Deque, List, Optional
 
 from . import protocol
 from .protocol import HEADER, HEADER_SIZE

@@ -53,9 +53,9 @@ def import_file(name: str, file: str, prefix: Optional[str]) -> types.ModuleType
         if os.path.isfile(init):
             _load(package, init, prefix, [directory])
         else:
-            parent = types.ModuleType(package)
-            parent.__path__ = [directory]  # type: ignore[attr-defined]
-            sys.modules[package] = parent
+            spec = importlib.machinery.ModuleSpec(package, None, is_package=True)
+            spec.submodule_search_locations = [directory]
+            sys.modules[package] = importlib.util.module_from_spec(spec)
     module = _load(name, file, prefix, None)
     if package:
         setattr(sys.modules[package], stem, module)
