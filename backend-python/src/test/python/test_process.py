@@ -787,6 +787,20 @@ class TritonPythonModel:
             run("keep")
         run("clear")
 
+    def test_incoming_segment_is_taken_back(self):
+        process = self.loaded(self.IDENTITY)
+        array = np.random.rand(10000)
+        process.one({"MODE": texts(""), "IN": array})
+        self.eventually(lambda: not process.held)
+        ident = next(i for i, s in process.segments.items() if not s.outgoing)
+        with open("/proc/%d/maps" % process.process.pid) as maps:
+            before = maps.read().count("memfd:tensors")
+        process.send(protocol.frame(protocol.SEGMENT_REMOVE, 0, 0, ident))
+        process.incoming_free.remove(ident)
+        self.assertTrue(np.array_equal(array, process.one({"MODE": texts(""), "IN": array}).outputs["OUT"]))
+        with open("/proc/%d/maps" % process.process.pid) as maps:
+            self.assertEqual(before, maps.read().count("memfd:tensors"))
+
     def test_large_inline_frames(self):
         process = self.loaded(self.IDENTITY, inline=1 << 30)
         array = np.random.rand(1 << 20)

@@ -162,15 +162,13 @@ class Memory:
             self._refusals += 1
 
     def remove(self, ident: int) -> None:
-        """Unmaps a segment that the server takes back."""
+        """Unmaps an incoming segment that the server takes back. Outgoing ones are given back by ``idle`` alone."""
         with self._lock:
-            segment = self._segments.pop(ident, None)
-            if segment is not None and segment.outgoing:
-                free = self._free.get(segment.slot_size)
-                if free:
-                    self._free[segment.slot_size] = collections.deque(slot for slot in free if slot[0] is not segment)
-        if segment is not None:
-            segment.close()
+            segment = self._segments.get(ident)
+            if segment is None or segment.outgoing:
+                return
+            del self._segments[ident]
+        segment.close()
 
     def allocate(self, size: int) -> Tuple[Segment, int]:
         """Returns an outgoing slot of at least ``size`` bytes; asks the server for a segment if none is free."""
