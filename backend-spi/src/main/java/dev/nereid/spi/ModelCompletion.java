@@ -12,9 +12,9 @@ import java.util.OptionalInt;
  * Replaces inputs and outputs; adds batch size, batching and transaction policy that a configuration lacks.
  *
  * <p>Immutable; starts empty, and empty parts stay as configured. Inputs and outputs replace the configured
- * ones as a whole list each. The proposed batch size, dynamic batching and the transaction policy apply only where the
- * configuration says nothing about them: a configured value is never changed. A configured batch size beyond the limit
- * is refused.
+ * ones as a whole list each; the log names configured tensors that are others now. The proposed batch size, dynamic
+ * batching and the transaction policy apply only where the configuration says nothing about them: a configured value is
+ * never changed. A configured batch size beyond the limit is refused.
  *
  * @since 1.0
  */

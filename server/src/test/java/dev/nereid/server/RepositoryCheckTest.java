@@ -18,6 +18,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -247,6 +248,39 @@ final class RepositoryCheckTest {
         assertThat(model(loaded, "breaks").warnings())
                 .containsExactly("unknown parameter 'completion_not' has no effect; did you mean 'completion_note'?");
         assertThat(model(loaded, "right").warnings()).isEmpty();
+    }
+
+    /** The backend says FP32, and one output. */
+    @Test
+    void warnsOfConfiguredTensorsThatTheBackendReplaces() throws Exception {
+        String start = "backend: \"recording\"\n";
+        models.model("auto_other", start + """
+                                max_batch_size: 8
+                                input { name: "INPUT0" data_type: TYPE_INT32 dims: [ -1 ] }
+                                output { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 9 ] }
+                                output { name: "Z" data_type: TYPE_FP32 dims: [ 1 ] }
+                                """, 2)
+                .model("auto_partial", start + "input { name: \"INPUT0\" dims: [ -1 ] }")
+                .model("auto_same", start + "max_batch_size: 8\n" + TestModels.TENSORS);
+        String warning = "model 'auto_other', version 2: backend 'recording' replaces configured tensors:"
+                + " input 'INPUT0' data_type TYPE_INT32 → TYPE_FP32; output 'OUTPUT0' dims [9] → [-1];"
+                + " output 'Z' removed";
+
+        CheckReport report = RepositoryCheck.run(options());
+        CheckReport loaded = RepositoryCheck.runWithLoads(options());
+        List<String> reported = new CopyOnWriteArrayList<>();
+        NereidServer.start(options()
+                        .withModels(models -> models.withWarnings((model, text) -> reported.add(model + ": " + text))))
+                .close();
+
+        assertThat(report.isValid()).isTrue();
+        assertThat(model(report, "auto_other").warnings()).containsExactly(warning);
+        assertThat(model(loaded, "auto_other").warnings()).containsExactly(warning);
+        assertThat(reported).containsExactly("auto_other: " + warning);
+        for (String name : List.of("auto_partial", "auto_same")) {
+            assertThat(model(report, name).warnings()).isEmpty();
+            assertThat(model(loaded, name).warnings()).isEmpty();
+        }
     }
 
     @Test

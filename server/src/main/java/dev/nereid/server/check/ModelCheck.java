@@ -3,6 +3,7 @@ package dev.nereid.server.check;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.server.classification.LabelFiles;
+import dev.nereid.server.config.ConfigCompletion;
 import dev.nereid.server.config.ConfigDiagnosis;
 import dev.nereid.server.config.ConfigProblem;
 import dev.nereid.server.config.ConfigValidation;
@@ -119,6 +120,7 @@ final class ModelCheck implements AutoCloseable {
         for (long version : prepared.versions()) {
             try {
                 completed = complete(prepared, version);
+                warnings.addAll(ConfigCompletion.replaced(prepared.config(), completed, version));
             } catch (BackendException e) {
                 errors.add("version " + version + ": " + e.getMessage());
             } catch (InferenceException e) {

@@ -54,10 +54,11 @@ public record ModelReport(
         return new ModelReport(name, file, versions, config, more, warnings);
     }
 
-    /** Adds warnings, in the order of their texts. Versions of a model may have the same. */
+    /** Adds warnings that it does not have yet, in the order of their texts. Versions of a model may have the same. */
     ModelReport withWarnings(Set<String> added) {
         List<String> more = new ArrayList<>(warnings);
-        more.addAll(new TreeSet<>(added));
+        new TreeSet<>(added)
+                .stream().filter(warning -> !warnings.contains(warning)).forEach(more::add);
         return new ModelReport(name, file, versions, config, errors, more);
     }
 }

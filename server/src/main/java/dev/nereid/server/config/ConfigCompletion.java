@@ -2,6 +2,9 @@ package dev.nereid.server.config;
 
 import static dev.nereid.server.config.ConfigErrors.invalid;
 
+import com.google.protobuf.Descriptors.EnumValueDescriptor;
+import com.google.protobuf.Descriptors.FieldDescriptor;
+import com.google.protobuf.Message;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelCompletion;
@@ -11,8 +14,12 @@ import inference.ModelConfig;
 import inference.ModelDynamicBatching;
 import inference.ModelInput;
 import inference.ModelOutput;
+import inference.ModelTensorReshape;
 import inference.ModelTransactionPolicy;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Set;
 
@@ -22,6 +29,9 @@ public final class ConfigCompletion {
     private static final String GRAPH_DEF = "tensorflow_graphdef";
     private static final String SAVED_MODEL_DIRECTORY = "model.savedmodel";
     private static final String GRAPH_DEF_FILE = "model.graphdef";
+
+    /** The number of tensors that a warning names. */
+    private static final int MAX_NAMED = 10;
 
     /**
      * A framework, recognized by its platforms or by a fixed file name.
@@ -159,11 +169,11 @@ public final class ConfigCompletion {
     }
 
     /**
-     * Adds what a backend found out about a model. The inputs and the outputs replace those of the configuration, whose
-     * label files and image formats are kept, since no backend has them; the largest batch, dynamic batching and the
+     * Adds what a backend found out about a model. The inputs and the outputs replace those of the configuration, of
+     * which {@link #replaced} warns, and whose label files and image formats are kept, since no backend has them; the largest batch, dynamic batching and the
      * transaction policy are taken over only if the configuration has none. The reference server also lets a backend
-     * replace a configured largest batch; none of its backends but that for Python does so, and a configured value is
-     * never changed here.
+     * replace a configured largest batch; none of its backends but that for Python does so, and a configured value of
+     * these is never changed here.
      *
      * @param config the configuration so far
      * @param completion the result of the backend
@@ -262,5 +272,85 @@ public final class ConfigCompletion {
             }
         }
         return output.build();
+    }
+
+    /**
+     * Describes the configured tensors that the backend has replaced by other ones. A tensor that has got what its
+     * configuration lacks, and those of a list that is not configured, are no such.
+     *
+     * @param config the configuration before its completion
+     * @param completed the completed configuration
+     * @param version the version of the model
+     * @return one warning with all of them; empty if all is as configured
+     */
+    public static List<String> replaced(ModelConfig config, ModelConfig completed, long version) {
+        boolean gainsBatch = config.getMaxBatchSize() == 0 && completed.getMaxBatchSize() > 0;
+        List<String> tensors = new ArrayList<>();
+        addReplaced(tensors, "input", config.getInputList(), completed.getInputList(), gainsBatch);
+        addReplaced(tensors, "output", config.getOutputList(), completed.getOutputList(), gainsBatch);
+        if (tensors.isEmpty()) {
+            return List.of();
+        }
+        int more = tensors.size() - MAX_NAMED;
+        return List.of("model '" + completed.getName() + "', version " + version + ": backend '"
+                + completed.getBackend() + "' replaces configured tensors: "
+                + String.join("; ", tensors.subList(0, Math.min(MAX_NAMED, tensors.size())))
+                + (more > 0 ? "; and " + more + " more" : ""));
+    }
+
+    private static void addReplaced(
+            List<String> tensors,
+            String role,
+            List<? extends Message> configured,
+            List<? extends Message> completed,
+            boolean gainsBatch) {
+        if (configured.isEmpty()) {
+            return;
+        }
+        Map<String, Message> added = new LinkedHashMap<>();
+        completed.forEach(tensor -> added.put(name(tensor), tensor));
+        for (Message tensor : configured) {
+            Message now = added.remove(name(tensor));
+            List<String> changes = now == null ? List.of("removed") : changes(tensor, now, gainsBatch);
+            if (!changes.isEmpty()) {
+                tensors.add(role + " '" + name(tensor) + "' " + String.join(", ", changes));
+            }
+        }
+        added.keySet().forEach(name -> tensors.add(role + " '" + name + "' added"));
+    }
+
+    /** Returns the configured values of a tensor that are others now. */
+    private static List<String> changes(Message configured, Message completed, boolean gainsBatch) {
+        List<String> changes = new ArrayList<>();
+        for (FieldDescriptor field : configured.getAllFields().keySet()) {
+            String before = text(configured, field);
+            String now = text(completed, field);
+            boolean isSame = before.equals(now)
+                    || (gainsBatch && field.getName().equals("dims") && before.equals(withBatch(completed, field)));
+            if (!isSame) {
+                changes.add(field.getName() + " " + before + " → " + now);
+            }
+        }
+        return changes;
+    }
+
+    /** Returns the dimensions of a tensor with the batch dimension, which a configuration without batching has. */
+    private static String withBatch(Message tensor, FieldDescriptor dims) {
+        List<Object> all = new ArrayList<>(List.of(Shape.VARIABLE));
+        all.addAll((List<?>) tensor.getField(dims));
+        return all.toString();
+    }
+
+    private static String text(Message tensor, FieldDescriptor field) {
+        return switch (tensor.getField(field)) {
+            case EnumValueDescriptor value -> value.getName();
+            case ModelTensorReshape reshape ->
+                tensor.hasField(field) ? reshape.getShapeList().toString() : "none";
+            case Object value -> value.toString();
+        };
+    }
+
+    private static String name(Message tensor) {
+        return (String) tensor.getField(tensor.getDescriptorForType().findFieldByName("name"));
     }
 }

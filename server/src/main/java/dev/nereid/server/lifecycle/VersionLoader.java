@@ -18,6 +18,7 @@ import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.BatchingStrategyFactory;
+import dev.nereid.server.config.ConfigCompletion;
 import dev.nereid.server.config.ExecutionLimitReader;
 import dev.nereid.server.config.MisspeltParameters;
 import dev.nereid.server.config.ModelSettingsReader;
@@ -168,6 +169,7 @@ public final class VersionLoader {
         ModelExecutor executor = resources.executor();
         Backend backend = lease.backend();
         ModelConfig config = VersionCompletion.complete(options, scope);
+        report(prepared, ConfigCompletion.replaced(prepared.config(), config, version));
         LoadIdentity identity = environment.cache().isEmpty()
                 ? LoadIdentity.NONE
                 : new FileIdentity(prepared, config, lease.digest(), version); // before the backend reads the files

@@ -16,6 +16,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class ConfigCompletionTest {
     @ParameterizedTest
@@ -113,6 +114,62 @@ class ConfigCompletionTest {
                 }
                 output { name: "y" data_type: TYPE_FP16 dims: 3 label_filename: "labels.txt" }
                 """));
+    }
+
+    @Test
+    void saysWhichConfiguredTensorsTheBackendReplaces() {
+        ModelConfig config = Configs.config("""
+                name: 'm' backend: 'b'
+                input { name: "x" data_type: TYPE_INT32 dims: [ 1 ] reshape { shape: [] } optional: true }
+                input { name: "same" data_type: TYPE_FP32 dims: [ -1 ] format: FORMAT_NCHW }
+                output { name: "y" data_type: TYPE_FP32 dims: [ 9 ] label_filename: "labels.txt" }
+                output { name: "z" data_type: TYPE_FP32 dims: [ 1 ] }
+                """);
+        ModelCompletion completion = ModelCompletion.EMPTY
+                .withInput("x", DataType.FP32, 1)
+                .withInput("same", DataType.FP32, -1)
+                .withInput("new", DataType.FP32, 2)
+                .withOutput("y", DataType.FP32, 1);
+
+        assertThat(ConfigCompletion.replaced(config, ConfigCompletion.merge(config, completion), 3))
+                .containsExactly("model 'm', version 3: backend 'b' replaces configured tensors:"
+                        + " input 'x' data_type TYPE_INT32 → TYPE_FP32, reshape [] → none, optional true → false;"
+                        + " input 'new' added; output 'y' dims [9] → [1]; output 'z' removed");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "input { name: 'x' }",
+                "input { name: 'x' data_type: TYPE_FP32 } output { name: 'y' dims: 3 }",
+                "max_batch_size: 2 input { name: 'x' dims: 2 }",
+                "input { name: 'x' data_type: TYPE_FP32 dims: [ -1, 2 ] }"
+            })
+    void saysNothingOfWhatTheConfigurationLacks(String text) {
+        ModelConfig config = Configs.config(text);
+        ModelCompletion completion = ModelCompletion.EMPTY
+                .withProposedMaxBatchSize(4)
+                .withInput("x", DataType.FP32, 2)
+                .withOutput("y", DataType.FP16, 3);
+
+        assertThat(ConfigCompletion.replaced(config, ConfigCompletion.merge(config, completion), 1))
+                .isEmpty();
+        assertThat(ConfigCompletion.replaced(config, config, 1)).isEmpty();
+    }
+
+    @Test
+    void namesAFewOfManyReplacedTensors() {
+        ModelConfig.Builder config = ModelConfig.newBuilder();
+        for (int i = 0; i < 1_000; i++) {
+            config.addInputBuilder().setName("x" + i);
+        }
+        ModelCompletion completion = ModelCompletion.EMPTY.withInput("x7", DataType.FP32, 2);
+
+        assertThat(ConfigCompletion.replaced(config.build(), ConfigCompletion.merge(config.build(), completion), 1))
+                .singleElement()
+                .asString()
+                .endsWith("input 'x10' removed; and 989 more");
     }
 
     @Test
