@@ -19,7 +19,9 @@ public interface BackendContext {
     String name();
 
     /**
-     * Returns the settings of the backend from the server's command line ({@code --backend-config}).
+     * Returns the settings of the backend from the server's command line ({@code --backend-config}). Each read declares
+     * the name: one for this backend that is not read until its first model is loaded, and resembles a read one, is logged
+     * as misspelt.
      *
      * @return settings of this backend over those for all backends, for instance {@code default-max-batch-size}; all are
      *     texts, and errors about one begin with {@code --backend-config=B,name: } for the backend B

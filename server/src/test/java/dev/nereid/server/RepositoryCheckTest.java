@@ -250,6 +250,31 @@ final class RepositoryCheckTest {
         assertThat(model(loaded, "right").warnings()).isEmpty();
     }
 
+    /** Settings for all backends are those of others, or of the server. */
+    @Test
+    void warnsOnceOfAMisspeltSettingOfABackendIfModelsAreLoaded() throws Exception {
+        models.recording("a", "").recording("b", "");
+        ServerOptions options = options()
+                .withBackendSetting("recording", "fail_crate", "1")
+                .withBackendSetting("recording", "nothing_like_it", "1")
+                .withBackendSetting("", "fail_creat", "1")
+                .withBackendSetting("", "default-max-batch-size", "2");
+        String warning =
+                "--backend-config=recording,fail_crate: unknown setting has no effect; did you mean 'fail_create'?";
+        List<String> reported = new CopyOnWriteArrayList<>();
+
+        CheckReport loaded = RepositoryCheck.runWithLoads(options);
+        NereidServer.start(options.withModels(
+                        models -> models.withWarnings((model, text) -> reported.add(model + ": " + text))))
+                .close();
+
+        assertThat(RepositoryCheck.run(options).warnings()).isEmpty();
+        assertThat(loaded.warnings()).containsExactly(warning);
+        assertThat(loaded.models())
+                .allSatisfy(model -> assertThat(model.warnings()).isEmpty());
+        assertThat(reported).containsExactly(": " + warning);
+    }
+
     /** The backend says FP32, and one output. */
     @Test
     void warnsOfConfiguredTensorsThatTheBackendReplaces() throws Exception {

@@ -13,8 +13,8 @@ import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Parameters of a model's configuration, which record the names that its backend reads until {@link #endRecording}. Safe
- * for use by any thread.
+ * Parameters of a model's configuration, or settings of a backend, which record the names that the backend reads until
+ * {@link #endRecording}. Safe for use by any thread.
  */
 public final class ModelParameters implements Parameters {
     /** The number of read names that are recorded although the configuration lacks them. */
@@ -37,6 +37,16 @@ public final class ModelParameters implements Parameters {
      */
     public static ModelParameters of(Map<String, String> values) {
         return new ModelParameters(Parameters.of(values));
+    }
+
+    /**
+     * Returns parameters, such as settings of a backend, of which none was read.
+     *
+     * @param values the values, with the words of their errors
+     * @return the parameters
+     */
+    public static ModelParameters of(Parameters values) {
+        return new ModelParameters(requireNonNull(values, "values"));
     }
 
     /**
@@ -74,6 +84,11 @@ public final class ModelParameters implements Parameters {
             prefixes.add(requireNonNull(prefix, "prefix"));
         }
         return values.under(prefix);
+    }
+
+    @Override
+    public String label(String name) {
+        return values.label(name);
     }
 
     /** Ends the recording: later reads cost nothing. */

@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -116,7 +117,9 @@ public final class RepositoryCheck {
             }
             models.add(loaded);
         }
-        return new CheckReport(report.backends(), models, report.warnings());
+        List<String> general = new ArrayList<>(report.warnings());
+        general.addAll(new TreeSet<>(warnings.getOrDefault("", Set.of()))); // of backends
+        return new CheckReport(report.backends(), models, general);
     }
 
     private static List<ModelStatus> loadFailures(ServerOptions options) throws InterruptedException {

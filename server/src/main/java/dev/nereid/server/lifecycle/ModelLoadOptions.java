@@ -16,7 +16,8 @@ import java.util.function.UnaryOperator;
  * @param loadThreads how many models are loaded at a time, at least 1
  * @param instances how their instances are created
  * @param limits the limits of requests in flight and their input bytes for each version of a model
- * @param warnings receives the name of a model and what is probably not as intended about it; called by any thread
+ * @param warnings receives the name of a model, empty for none, and what is probably not as intended about it, or about
+ *     a backend; called by any thread
  */
 public record ModelLoadOptions(
         boolean autoComplete,
@@ -97,9 +98,9 @@ public record ModelLoadOptions(
     }
 
     /**
-     * Replaces the receiver of warnings about models.
+     * Replaces the receiver of warnings about models and backends.
      *
-     * @param receiver receives the name of a model and a warning; called by any thread
+     * @param receiver receives the name of a model, empty for none, and a warning; called by any thread
      * @return the changed options
      */
     public ModelLoadOptions withWarnings(BiConsumer<String, String> receiver) {

@@ -200,6 +200,7 @@ public final class VersionLoader {
         scope.kept().close();
         scope.parameters().endRecording();
         report(prepared, MisspeltParameters.of(scope.parameters()));
+        reportSettings(prepared.config().getBackend(), lease.misspeltSettings());
         Parts parts = new Parts(
                 config,
                 context.settings(),
@@ -224,6 +225,15 @@ public final class VersionLoader {
         for (String warning : warnings) {
             log.log(System.Logger.Level.WARNING, warning);
             options.warnings().accept(model, warning);
+        }
+    }
+
+    /** Passes warnings about a backend, whichever its models, to its log and to the receiver of the options. */
+    private void reportSettings(String backend, List<String> warnings) {
+        System.Logger log = new PluginLogger(backend);
+        for (String warning : warnings) {
+            log.log(System.Logger.Level.WARNING, warning);
+            options.warnings().accept("", warning);
         }
     }
 

@@ -4,6 +4,7 @@ import dev.nereid.scheduler.batch.BackendCallbacks;
 import dev.nereid.server.plugin.boundary.KeptObjects;
 import dev.nereid.server.plugin.jar.PluginThreads;
 import dev.nereid.spi.Backend;
+import java.util.List;
 
 /**
  * One use of a backend, which is open as long as it has one. Safe for use by any thread. Refers to nothing of the plugin
@@ -89,6 +90,16 @@ public final class BackendLease implements AutoCloseable {
      */
     public String notice() {
         return plugin.notice();
+    }
+
+    /**
+     * Returns settings of the backend that are probably misspelt, once for all of its leases. The backend has read those that
+     * it knows, as after the load of a model.
+     *
+     * @return a warning for each; empty for later calls
+     */
+    public List<String> misspeltSettings() {
+        return lease.get().context().misspeltSettings();
     }
 
     /**

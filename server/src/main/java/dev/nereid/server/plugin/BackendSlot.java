@@ -21,8 +21,13 @@ final class BackendSlot {
      * @param backend the backend behind the plugin boundary
      * @param callbacks calls its code outside of executions
      * @param plugin keeps its plugin loaded
+     * @param context the services that it got
      */
-    record Opened(Backend backend, IsolatedCallbacks callbacks, CountedResource.Lease<Plugin> plugin) {}
+    record Opened(
+            Backend backend,
+            IsolatedCallbacks callbacks,
+            CountedResource.Lease<Plugin> plugin,
+            PluginBackendContext context) {}
 
     /**
      * A directory without jars that a plugin runs as a backend. Immutable.
@@ -141,10 +146,11 @@ final class BackendSlot {
                 }
                 PluginSource source = lease.get().source();
                 Path directory = claim.map(one -> one.directory().directory()).orElseGet(source::directory);
-                Backend backend = create(
-                        provider, new PluginBackendContext(name, source, directory, plugin.digest(), environment));
+                PluginBackendContext context =
+                        new PluginBackendContext(name, source, directory, plugin.digest(), environment);
+                Backend backend = create(provider, context);
                 created = true;
-                return new Opened(backend, provider.callbacks(actionThreads), lease);
+                return new Opened(backend, provider.callbacks(actionThreads), lease, context);
             } finally {
                 if (!created) {
                     lease.close();

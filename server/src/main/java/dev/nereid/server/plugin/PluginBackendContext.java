@@ -1,6 +1,8 @@
 package dev.nereid.server.plugin;
 
 import dev.nereid.api.parameter.BackendParameters;
+import dev.nereid.api.parameter.ModelParameters;
+import dev.nereid.server.config.MisspeltParameters;
 import dev.nereid.server.plugin.jar.PluginSource;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.Metrics;
@@ -11,8 +13,10 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,7 +24,7 @@ import org.slf4j.LoggerFactory;
 /** Services of the server for one backend. Safe for use by any thread; its backend may have asked for a cache directory. */
 final class PluginBackendContext implements BackendContext {
     private static final Logger LOG = LoggerFactory.getLogger(PluginBackendContext.class);
-    private static final String MAX_BATCH_SIZE = "default-max-batch-size";
+    private static final String MAX_BATCH_SIZE = MisspeltParameters.MAX_BATCH_SIZE;
     private static final String DEFAULT_MAX_BATCH_SIZE = "4";
 
     private final String name;
@@ -28,7 +32,8 @@ final class PluginBackendContext implements BackendContext {
     private final Path directory;
     private final String digest;
     private final PluginEnvironment environment;
-    private final Parameters settings;
+    private final ModelParameters settings;
+    private final AtomicBoolean areSettingsChecked = new AtomicBoolean();
     private final System.Logger logger;
     private final Metrics metrics;
     private volatile boolean hasCacheDirectory;
@@ -46,7 +51,7 @@ final class PluginBackendContext implements BackendContext {
         this.directory = directory;
         this.digest = digest;
         this.environment = environment;
-        settings = BackendParameters.of(backend, withDefaults(environment.settingsOf(backend)));
+        settings = ModelParameters.of(BackendParameters.of(backend, withDefaults(environment.settingsOf(backend))));
         logger = new PluginLogger(backend);
         metrics = Metrics.unpublished(logger);
     }
@@ -72,6 +77,19 @@ final class PluginBackendContext implements BackendContext {
     @Override
     public Parameters settings() {
         return settings;
+    }
+
+    /**
+     * Returns warnings of the backend's settings that are probably misspelt, and records no more which are read. Later calls
+     * return none.
+     */
+    List<String> misspeltSettings() {
+        if (areSettingsChecked.getAndSet(true)) {
+            return List.of();
+        }
+        settings.endRecording();
+        return MisspeltParameters.ofSettings(
+                settings, environment.settings().getOrDefault(name, Map.of()).keySet());
     }
 
     @Override
