@@ -162,7 +162,7 @@ class Memory:
             self._refusals += 1
 
     def remove(self, ident: int) -> None:
-        """Unmaps an incoming segment that the server takes back. Outgoing ones are given back by ``idle`` alone."""
+        """Unmaps an incoming segment that the server takes back. Outgoing ones are returned by ``idle`` alone."""
         with self._lock:
             segment = self._segments.get(ident)
             if segment is None or segment.outgoing:

@@ -62,7 +62,8 @@ final class LayerRules {
                         "statistics",
                         "time")
                 .whereLayer("instance")
-                .mayOnlyAccessLayers("queue", "batch", "handle", "client", "request", "memory", "rate", "admission", "time")
+                .mayOnlyAccessLayers(
+                        "queue", "batch", "handle", "client", "request", "memory", "rate", "admission", "time")
                 .whereLayer("queue")
                 .mayOnlyAccessLayers("batch", "request", "memory", "time")
                 .whereLayer("batch")

@@ -373,6 +373,7 @@ final class MisbehaviorIT {
         String reason = "\"reason\":\"waits for responses that are not closed: 1 held by model 'forgetful', version 1,"
                 + " plugin 'trouble'\"";
         Eventually.holds("in the index", TIMEOUT_SECONDS, () -> index().contains(reason));
+        server.awaitErr("unload of model 'called', version 1, waits for responses that are not closed: 1 held by");
         unload("forgetful");
         Eventually.holds("unloaded", TIMEOUT_SECONDS, () -> !index().contains("UNLOADING"));
         server.awaitErr("1 response of model 'called' was not closed, and the server released it", "TroubledModel.ask");

@@ -80,6 +80,18 @@ public final class ContractExample {
     }
 
     /**
+     * Adds an input of {@link DataType#BYTES}.
+     *
+     * @param name its name
+     * @param shape its shape
+     * @param texts its elements
+     * @return this example
+     */
+    public ContractExample input(String name, Shape shape, String... texts) {
+        return input(name, Tensor.ofStrings(shape, List.of(texts)));
+    }
+
+    /**
      * Adds a text as a parameter of the request.
      *
      * @param name its name

@@ -11,6 +11,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One load of a model version, from the moment it is ready until it is closed. Safe for use by any thread.
@@ -21,6 +23,7 @@ import org.jspecify.annotations.Nullable;
  * the model of the generation and not the generation.
  */
 public final class Generation implements Resolution {
+    private static final Logger LOG = LoggerFactory.getLogger(Generation.class);
     /** How long the last use is not written again. */
     private static final long USE_NANOS = 1_000_000;
 
@@ -221,6 +224,7 @@ public final class Generation implements Resolution {
         model.drain();
         long nanos = FIRST_LOOK_NANOS;
         boolean wasHeld = false;
+        boolean isReported = false;
         try {
             while (!model.awaitIdle(nanos)) {
                 boolean isHeld = isHeld();
@@ -232,10 +236,27 @@ public final class Generation implements Resolution {
                     model.responses().ifPresent(ResponseHolder::releaseAll);
                 }
                 wasHeld = isHeld;
+                isReported = isReported || (nanos > 2 * FIRST_LOOK_NANOS && reportHeld());
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    /** Logs what plugins have to end or close before it is closed; returns whether there is anything. */
+    private boolean reportHeld() {
+        String reason = heldReason();
+        if (!reason.isEmpty()) {
+            LOG.atWarn()
+                    .addKeyValue("model", model.settings().name())
+                    .addKeyValue("version", model.version())
+                    .log(
+                            "unload of model '{}', version {}, {}",
+                            model.settings().name(),
+                            model.version(),
+                            reason);
+        }
+        return !reason.isEmpty();
     }
 
     /** Returns whether it is a load of this version of a model, which its key names. */
