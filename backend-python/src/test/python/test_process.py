@@ -1415,6 +1415,34 @@ def log(i):
         self.assertEqual([("load", "a", "", {}), ("load", "b", "{}", {"file:1/x": b"\0"}), ("unload", "a", True),
                           ("ready", "a", ""), ("ready", "no", "2")], process.controls[:5])
 
+    def test_slots_stay_while_a_forked_process_may_read_them(self):
+        process = self.loaded("""
+import multiprocessing
+def read(pipe, array, tensor):
+    pipe.recv()
+    pipe.send([float(array.sum()), float(tensor.as_numpy().sum())])
+class TritonPythonModel:
+    child = None
+    def execute(self, requests):
+        tensor = requests[0].inputs()[0]
+        array = tensor.as_numpy()
+        if self.child is None and array[0] == 5:
+            self.pipe, other = multiprocessing.Pipe()
+            self.child = multiprocessing.get_context("fork").Process(target=read, args=(other, array, tensor), daemon=True)
+            self.child.start()
+        elif array[0] == 7:
+            self.pipe.send(1)
+            seen = self.pipe.recv()
+            self.child.join()
+            return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array(seen))])]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", array)]) for _ in requests]
+""")
+        for value in (1, 2, 5, 3, 4, 3, 4, 3):
+            array = np.full(10000, float(value))
+            self.assertTrue(np.array_equal(array, process.one({"IN": array}).outputs["OUT"]))
+        self.assertEqual([50000.0, 50000.0], process.one({"IN": np.full(10000, 7.0)}).outputs["OUT"].tolist())
+        self.eventually(lambda: process.one({"IN": np.zeros(1)}) and not process.held)
+
     def test_pool_of_initialize(self):
         process = self.loaded("""
 import multiprocessing

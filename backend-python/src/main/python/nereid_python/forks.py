@@ -12,6 +12,7 @@ import threading
 from typing import Any, List, Optional
 
 from . import protocol
+from .memory import live_slots
 from .protocol import CALL_HEAD, CALL_RESULT, F64, HEADER, HEADER_SIZE, SHAPES, TENSOR, TENSOR_SIZE
 
 _PASSED_ON = frozenset(
@@ -63,6 +64,8 @@ class _Child:
 
     def __init__(self, runner: Any, connection: socket.socket) -> None:
         self._runner = runner
+        # Shared memory stays shared after a fork: what the process may still read is not used again.
+        self._slots = live_slots()
         self._connection = connection
         self._calls: set = set()
         self._outgoing: "queue.SimpleQueue[Optional[bytes]]" = queue.SimpleQueue()
@@ -86,6 +89,7 @@ class _Child:
                 self.ended(ident)
             self._outgoing.put(None)
             self._connection.close()
+            del self._slots[:]
 
     def _receive(self, size: int) -> bytes:
         parts: List[bytes] = []

@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 from typing import Callable, Deque, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -18,6 +19,16 @@ MOST_LENT = 8
 SMALLEST_SLOT = 4096
 SMALLEST_SEGMENT = 1 << 20
 IDLE_SECONDS = 10.0
+
+
+#: Slots that tensors or arrays of this process lie in, by their identity.
+LIVE_SLOTS: "Dict[int, weakref.ref]" = {}
+
+
+def live_slots() -> list:
+    """Returns the slots that tensors or arrays of this process lie in: as long as they are held, none is used again."""
+    slots = [reference() for reference in list(LIVE_SLOTS.values())]
+    return [slot for slot in slots if slot is not None]
 
 
 class Segment:
@@ -55,15 +66,17 @@ class Segment:
 class IncomingSlot:
     """Part of an incoming segment that the server does not use again before this object is collected."""
 
-    __slots__ = ("segment", "offset", "size", "release")
+    __slots__ = ("segment", "offset", "size", "release", "__weakref__")
 
     def __init__(self, segment: Segment, offset: int, size: int, release: Callable[[int, int], None]) -> None:
         self.segment = segment
         self.offset = offset
         self.size = size
         self.release = release
+        LIVE_SLOTS[id(self)] = weakref.ref(self)
 
     def __del__(self) -> None:
+        LIVE_SLOTS.pop(id(self), None)
         self.release(self.segment.ident, self.offset)
 
 
@@ -82,6 +95,7 @@ class LentSlot:
         self.size = size
         self.memory = memory
         self.move: Optional[List[bool]] = None
+        LIVE_SLOTS[id(self)] = weakref.ref(self)
 
     def array(self, shape: Tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Returns the array over the slot; its base is this object."""
@@ -96,6 +110,7 @@ class LentSlot:
         return array.nbytes == self.size and start == self.segment.address + self.offset
 
     def __del__(self) -> None:
+        LIVE_SLOTS.pop(id(self), None)
         move = self.move
         if move is not None:
             move[0] = True
