@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -101,6 +102,50 @@ class LifeCycleTest(ProcessTest):
         ended = subprocess.run(command, stderr=subprocess.PIPE, check=False)
         self.assertEqual(2, ended.returncode)
         self.assertIn(b"cannot connect to the server at /nowhere/socket", ended.stderr)
+
+    def test_inherited_socket_and_abstract_name(self):
+        main = os.path.join(peer.MAIN, "nereid_python", "__main__.py")
+        ours, theirs = socket.socketpair()
+        process = subprocess.Popen([sys.executable, main, "--channel=fd:%d" % theirs.fileno()], pass_fds=[theirs.fileno()])
+        theirs.close()
+        self.assertEqual(protocol.HELLO, ours.recv(4096)[4])
+        ours.close()
+        self.assertEqual(1, process.wait(10))
+        name = "nereid-python-test-%d" % os.getpid()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind("\0" + name)
+            listener.listen(1)
+            process = subprocess.Popen([sys.executable, main, "--channel=@" + name])
+            listener.settimeout(20)
+            connection, _ = listener.accept()
+        self.assertEqual(protocol.HELLO, connection.recv(4096)[4])
+        connection.close()
+        self.assertEqual(1, process.wait(10))
+
+    def test_ends_with_the_parent_that_has_asked_for_it(self):
+        main = os.path.join(peer.MAIN, "nereid_python", "__main__.py")
+        ours, theirs = socket.socketpair()
+        code = ("import os, subprocess, sys, time\n"
+                "subprocess.Popen([sys.executable, %r, '--channel=fd:%d', '--parent-death-signal=%%d' %% os.getpid()], pass_fds=[%d])\n"
+                "time.sleep(60)" % (main, theirs.fileno(), theirs.fileno()))
+        parent = subprocess.Popen([sys.executable, "-c", code], pass_fds=[theirs.fileno()])
+        theirs.close()
+        hello = ours.recv(4096)
+        pid = peer.Reader(hello, 24).take(peer.U64)[0]
+        os.kill(pid, 0)
+        time.sleep(0.2)
+        parent.kill()
+        parent.wait()
+
+        def gone():
+            try:
+                with open("/proc/%d/stat" % pid) as file:
+                    return file.read().rpartition(")")[2].split()[0] == "Z"
+            except OSError:
+                return True
+
+        self.eventually(gone)
+        ours.close()
 
     def test_interpreter_as_models_expect_it(self):
         process = self.loaded("""
