@@ -1639,6 +1639,37 @@ class TritonPythonModel:
         self.assertGreater(len(process.calls), 20)
 
 
+class ProtocolTest(ProcessTest):
+    def test_example_of_the_page(self):
+        with open(os.path.join(peer.HERE, "..", "..", "..", "PROTOCOL.md")) as file:
+            page = file.read()
+        blocks = re.findall(r"```\n((?:[0-9a-f]{2}[ \n])+)```", page)
+        request, response = (bytes.fromhex(block.replace("\n", " ")) for block in blocks)
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", r.inputs()[0].as_numpy())]) for r in requests]
+""", inputs=["IN"], outputs=["OUT"])
+        seen = []
+        dispatch = process.dispatch
+        process.dispatch = lambda data, *rest: (seen.append(data), dispatch(data, *rest))
+        array = np.array([[1, 2]], np.float32)
+        self.assertEqual(request, process.encode_execute(1, [{"inputs": {"IN": array}, "id": "a"}], [7]))
+        process.executed[1] = ([7], False, 0)
+        process.send(request)
+        process.wait(lambda: process.executed[1][1])
+        self.assertEqual([response], seen)
+
+    def test_page_has_all_frames(self):
+        with open(os.path.join(peer.HERE, "..", "..", "..", "PROTOCOL.md")) as file:
+            page = file.read()
+        names = ("OPEN COMPLETE INITIALIZE EXECUTE CHECK_READY FINALIZE CANCEL CREDIT RELEASE SEGMENT SEGMENT_REFUSED "
+                 "SEGMENT_REMOVE CALL_RESPONSE REPLY LOG_LEVELS HELLO DONE COMPLETED EXECUTED RESPONSE FAILED READY RELEASED "
+                 "SEGMENT_WANTED SEGMENT_RETURNED CALL CALL_CREDIT CALL_CANCEL CALL_DROP CONTROL METRIC LOG NOTICE").split()
+        for name in names:
+            self.assertIn("| %d | %s |" % (getattr(protocol, name), name), page)
+
+
 class SourceTest(unittest.TestCase):
     def test_sources_have_the_syntax_of_python_3_9(self):
         import ast
