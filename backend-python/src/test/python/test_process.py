@@ -621,7 +621,25 @@ class TritonPythonModel:
         self.assertEqual(["OUT"], process.one({"MODE": texts("")}, outputs=["OUT"]).order)
         self.assertEqual([(protocol.NOTICE_UNKNOWN_OUTPUT, "NONE")], process.notices)
 
-    def test_type_checks_and_texts_of_outputs_do_not_compare_with_the_configuration(self):
+    def test_when_arrays_are_read(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        plain, strided, objects = np.zeros(3), np.zeros((3, 2))[:, 0], np.array([b"a"], dtype=object)
+        if mode(requests[0]) == "objects":
+            tensors = [pb_utils.Tensor("OUT", objects)]
+        else:
+            tensors = [pb_utils.Tensor("OUT", plain), pb_utils.Tensor("OTHER", strided)]
+        plain[0] = strided[0] = 1
+        objects[0] = b"b"
+        return [pb_utils.InferenceResponse(tensors) for _ in requests]
+""")
+        response = process.one({"MODE": texts("")})
+        self.assertEqual([1, 0, 0], response.outputs["OUT"].tolist())
+        self.assertEqual([0, 0, 0], response.outputs["OTHER"].tolist())
+        self.assertEqual([b"a"], process.one({"MODE": texts("objects")}).outputs["OUT"].tolist())
+
+    def test_types_and_shapes_are_not_compared_with_the_configuration(self):
         process = self.loaded("""
 class TritonPythonModel:
     def execute(self, requests):
