@@ -34,7 +34,7 @@ class TritonModelException(Exception):
     """An error of a model, or of a call of this module. Its code is INTERNAL for clients."""
 
 
-# Conversions of arguments: what does not fit is a TypeError.
+# Conversions of arguments: a wrong type is a TypeError.
 
 
 def _text(value: Any, name: str) -> str:
@@ -559,7 +559,7 @@ class InferenceRequest:
         return _runtime.required().calls.exec(self, _boolean(decoupled, "decoupled"))
 
     def async_exec(self, decoupled: bool = False) -> Any:
-        """Executes the request on its model, and returns an awaitable of what ``exec`` returns."""
+        """Executes the request on its model, and returns an awaitable of the result of ``exec``."""
         return _runtime.required().calls.async_exec(self, _boolean(decoupled, "decoupled"))
 
 
@@ -602,7 +602,7 @@ class ResponseIterator:
 
 
 def load_model(model_name: str, config: str = "", files: Optional[Dict[str, bytes]] = None) -> None:
-    """Loads a model, perhaps with a configuration (JSON) and files of its own."""
+    """Loads a model, with the configuration (JSON) and the files that are given, or else those of the repository."""
     _runtime.required().calls.load_model(_text(model_name, "model_name"), _text(config, "config"), files)
 
 

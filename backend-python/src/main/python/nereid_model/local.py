@@ -28,7 +28,7 @@ class ModelFailed(Exception):
 
 
 class LocalChannel:
-    """Takes the frames of the runner, and answers those that want an answer."""
+    """Takes the frames of the runner, and replies to calls, control operations and metrics."""
 
     def __init__(self) -> None:
         self.busy = True

@@ -1,4 +1,4 @@
-"""Runs one instance of a Python model in a process of its own.
+"""Runs the process of one instance of a Python model.
 
 The package speaks the protocol of ``PROTOCOL.md`` over one socket, and gives models the modules
 ``triton_python_backend_utils`` and ``c_python_backend_utils``.

@@ -1,6 +1,6 @@
 """Entry of the process of a model instance. See PROTOCOL.md for its arguments.
 
-The first part is kept to old syntax, so that an old Python can say what is wrong.
+The first part is kept to old syntax, so that an old Python can report its version.
 """
 
 import os

@@ -129,7 +129,7 @@ class Calls:
 
         loop = asyncio.get_running_loop()
         if self._channel.forked:
-            # No thread reads while nobody waits.
+            # No thread reads unless a thread waits.
             return loop.run_in_executor(None, self.exec, request, decoupled)
         future = loop.create_future()
         if decoupled:
@@ -214,7 +214,7 @@ class Calls:
         position += text_size
         parameters = str(data[position:position + parameters_size], "utf-8", "replace")
         position += parameters_size
-        # Also the tensors of a call that nobody waits for: their slots are released.
+        # Tensors of dropped calls are read too: their slots are released.
         tensors = []
         take = self._runner.codec.take_tensor
         for _ in range(outputs):
@@ -266,11 +266,11 @@ class Calls:
         self._streams[ident] = relay
 
     def relay_reply(self, ident: int, entry: List[Any]) -> None:
-        """Gives a reply to an entry, whose first object is woken."""
+        """Gives a reply to an entry; the first object of the entry is woken."""
         self._replies[ident] = entry
 
     def after_fork(self, allowed: bool) -> None:
-        """Forgets what belongs to the parent."""
+        """Forgets the calls of the parent."""
         self.allowed = allowed
         self._streams = {}
         self._replies = {}

@@ -1,8 +1,8 @@
-"""The socket to the server: frames both ways, and whose turn it is to read.
+"""The socket to the server: frames in both directions, and the choice of the thread that reads.
 
-There is no thread that only reads while the model is idle: the thread that waits for something reads the socket, and
-passes on what belongs to others. That saves a change of threads for each request. While the main thread is in the model
-and nobody else waits, the watch thread reads, so that cancellations and readiness checks are seen.
+A thread that waits for a frame reads the socket, and passes the frames of other threads on. A thread that only reads
+would cost a change of threads for each request. While the main thread executes the model and no other thread waits, the
+watch thread reads, so that cancellations and readiness checks are seen.
 """
 
 import collections
@@ -30,7 +30,7 @@ Handler = Callable[[bytes, int, int, int, int], None]
 
 
 class Waiter:
-    """A thread that waits for a frame of its own."""
+    """A thread that waits for a frame."""
 
     __slots__ = ("done", "lock")
 
@@ -141,7 +141,7 @@ class Channel:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what has gathered, unless another thread is about to."""
+        """Writes the gathered frames, unless another thread is about to."""
         if self.forked:
             return
         while self._released or self._later:
@@ -235,7 +235,7 @@ class Channel:
             self._promote()
 
     def drain(self) -> None:
-        """Reads what has already arrived, if no other thread reads."""
+        """Reads the frames that have already arrived, if no other thread reads."""
         if self._read_lock.acquire(False):
             try:
                 while self._poll.poll(0):
@@ -329,7 +329,7 @@ class Channel:
         os._exit(4)
 
     def _complete(self, data: bytes, position: int, length: int) -> tuple:
-        """Receives the rest of a long frame into a buffer of its own."""
+        """Receives the rest of a long frame into a separate buffer."""
         if length < HEADER_SIZE or length > protocol.FRAME_LIMIT:
             self._on_end()
             raise ConnectionError("frame of %d bytes" % length)
@@ -349,7 +349,7 @@ class Channel:
     # The watch thread
 
     def watch(self) -> None:
-        """Reads while the main thread is in the model. Runs on a thread of its own."""
+        """Reads while the main thread executes the model. The loop of the watch thread."""
         while not self.forked:
             try:
                 self._watch()

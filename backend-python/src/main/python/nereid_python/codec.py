@@ -143,7 +143,7 @@ class Codec:
             parts[at] = _PACK[rank](index, dtype, rank, segment.ident, offset, size, *shape)
 
     def put_named_tensor(self, parts: List[bytes], position: int, tensor: Tensor, held: List[Any]) -> int:
-        """Adds a tensor whose name follows it."""
+        """Adds a tensor, followed by its name."""
         name = tensor._name.encode("utf-8", "replace")
         position = self.put_tensor(parts, position, len(name), tensor, held)
         parts.append(name)

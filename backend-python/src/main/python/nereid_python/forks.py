@@ -1,7 +1,7 @@
 """Calls from processes that a model forks, such as those of ``multiprocessing``.
 
-A forked process has a socket pair to its parent. What it sends there are frames of the protocol with all tensors in
-them, which the parent passes on; numbers of calls have the id of the process in them, so that they stay as they are.
+A forked process has a socket pair to its parent. It sends frames of the protocol there, with all tensors in them, and
+the parent passes them on. Numbers of calls contain the id of the process, so that they stay as they are.
 """
 
 import os
@@ -64,7 +64,7 @@ class _Child:
 
     def __init__(self, runner: Any, connection: socket.socket) -> None:
         self._runner = runner
-        # Shared memory stays shared after a fork: what the process may still read is not used again.
+        # Shared memory stays shared after a fork: slots that the process may still read are not used again.
         self._slots = live_slots()
         self._connection = connection
         self._calls: set = set()
@@ -72,7 +72,7 @@ class _Child:
         self._writer: Optional[threading.Thread] = None
 
     def serve(self) -> None:
-        """Passes frames on until the process ends. Runs on a thread of its own."""
+        """Passes frames on until the process ends. The loop of a thread for each process."""
         try:
             while True:
                 head = self._receive(HEADER_SIZE)

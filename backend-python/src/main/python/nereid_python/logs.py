@@ -15,7 +15,7 @@ def configure_streams() -> None:
         except (AttributeError, ValueError, OSError):
             pass
     try:
-        # What native code prints, too.
+        # Also for native code.
         import ctypes
 
         libc = ctypes.CDLL(None)
@@ -25,7 +25,7 @@ def configure_streams() -> None:
 
 
 def configure_logging(runner: Any) -> None:
-    """Sends what handlers of ``logging`` would write to standard error or output with its level to the server."""
+    """Sends records to the server that handlers of ``logging`` would write to standard error or output, with their level."""
     emit = logging.StreamHandler.emit
     streams = (sys.stderr, sys.stdout)
     last_resort = type(logging.lastResort)

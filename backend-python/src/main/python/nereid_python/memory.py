@@ -42,7 +42,7 @@ class Segment:
             if sys.version_info >= (3, 13):
                 self.mapping = mmap.mmap(descriptor, size, trackfd=False)
             else:
-                self.mapping = mmap.mmap(descriptor, size)  # keeps a descriptor of its own
+                self.mapping = mmap.mmap(descriptor, size)  # keeps a duplicate of the descriptor
         finally:
             os.close(descriptor)
         self.view = memoryview(self.mapping)

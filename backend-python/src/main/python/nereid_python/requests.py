@@ -16,7 +16,7 @@ _FINAL_ALONE = RESULT.pack(protocol.RESULT_FINAL, protocol.FLAG_FINAL, 0, 0, 0)
 
 
 class Flow:
-    """What frames of the server change about a request. The runner keeps it by the number of the request."""
+    """Cancellation and credit of a request, set by frames of the server. The runner keeps it by the request's number."""
 
     # Defaults on the class: most requests never change them.
     cancelled = False

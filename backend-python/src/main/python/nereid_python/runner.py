@@ -372,7 +372,7 @@ class Runner:
             self._fail_execution(error, states, requests, count, execution)
             return
         self.execution = 0
-        # The objects of the execution go before the frame does, so that what they hold is released with it.
+        # The objects of the execution are dropped before the frame is sent, so that their slots are released with it.
         unanswered = result is None and not self.decoupled
         result = None
         requests = []
@@ -394,7 +394,7 @@ class Runner:
         self, result: Any, requests: List[InferenceRequest], states: List[RequestState], count: int, execution: int,
         held: List[Any], moves: List[Any],
     ) -> List[bytes]:
-        """Returns the parts of the frame for what ``execute`` has returned."""
+        """Returns the parts of the frame for the result of ``execute``."""
         if result is None or self.decoupled:
             if result is not None:
                 raise _Failed(
@@ -507,7 +507,7 @@ class Runner:
     # Coroutines
 
     def loop(self) -> Any:
-        """Returns the event loop, which runs in a thread of its own."""
+        """Returns the event loop, which runs in a daemon thread."""
         with self._loop_lock:
             if self._loop is None:
                 import asyncio  # with ssl, five megabytes that most models do not need
@@ -702,7 +702,7 @@ async def _within(coroutine: Any, execution: int) -> Any:
 
 
 def _forget_frames(error: BaseException) -> None:
-    """Drops what the frames of an exception hold, such as requests."""
+    """Drops the frames of an exception and its causes, which hold objects such as requests."""
     seen: Set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -713,7 +713,7 @@ def _forget_frames(error: BaseException) -> None:
 
 
 def _completed(result: Dict[str, Any], given: Dict[str, Any]) -> bytes:
-    """Returns the body of COMPLETED: what the server takes of a completed configuration."""
+    """Returns the body of COMPLETED, with the fields of a completed configuration that the server takes."""
     policy = result.get("model_transaction_policy")
     scheduling = [
         name for name in ("dynamic_batching", "sequence_batching", "ensemble_scheduling") if result.get(name) is not None
@@ -786,7 +786,7 @@ def main(connection: Any, life: Optional[str], hello: bytes, on_term: str, paren
         _watch_life(life)
 
     def on_end() -> None:
-        # The server is gone: no more requests, and nobody to answer.
+        # The server is gone: there are no more requests, and no response can be sent.
         os._exit(1)
 
     channel = Channel(out_of_reach(connection), on_end)
