@@ -8,20 +8,21 @@ import numpy as np
 from peer import datatypes, texts
 from nereid_model import config
 
-ROOTS = (
-    os.environ.get("NEREID_GOLDEN_PYTHON", ""),
-    os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../shared/golden/python"),
-    os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../../../shared/golden/python"),
-)
 TYPES = {name: number for number, name in enumerate(datatypes.NAMES)}
 STATUS = {0: 400, 1: 500, 2: 404, 3: 400, 4: 503, 5: 501, 6: 400, 7: 400}
 
 
 def root():
-    """Returns the directory of the record, or None."""
-    for path in ROOTS:
-        if path and os.path.isdir(path):
-            return os.path.abspath(path)
+    """Returns the directory of the record, or None: ``shared/golden/python`` beside a directory above this one."""
+    given = os.environ.get("NEREID_GOLDEN_PYTHON")
+    if given:
+        return given
+    directory = os.path.dirname(os.path.abspath(__file__))
+    while directory != os.path.dirname(directory):
+        directory = os.path.dirname(directory)
+        path = os.path.join(directory, "shared", "golden", "python")
+        if os.path.isdir(path):
+            return path
     return None
 
 
