@@ -19,20 +19,16 @@ import org.slf4j.event.Level;
  *
  * <p>Three long direct executions that are not made up for end the trust, and an execution that blocks ends it at once,
  * on whatever thread: one that takes {@link #BLOCKED_NANOS}. The model regains trust by short executions on the threads
- * of its instances, since a busy machine makes any execution look long at times, and a pause of the machine makes it look
- * blocked: {@value #PROBATION} at first, and twice as many each time; after executions that blocked 16 times as many each
- * time, up to {@value #MAX_DOUBT}, as after one of {@link #LONG_BLOCK_NANOS}, and none of them may have blocked. So a backend with a wrong declaration delays
- * submitting threads seldom, and ever more seldom.
+ * of its instances, since a busy machine makes any execution look long at times: {@value #PROBATION} at first, and twice
+ * as many each time, and {@value #MAX_DOUBT} after an execution that blocked. So a backend with a wrong declaration
+ * delays submitting threads seldom, and ever more seldom.
  */
 public final class DirectExecutionPolicy {
     /** The limit of a short execution, in nanoseconds. */
     static final long MAX_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
-    /** The time from which an execution counts as blocked, in nanoseconds: waits for a processor are shorter. */
+    /** The time from which an execution counts as blocked, in nanoseconds: no wait for a processor lasts that long. */
     static final long BLOCKED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
-
-    /** The time from which one block counts as the last of several, in nanoseconds: hardly a pause of the machine. */
-    static final long LONG_BLOCK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** The number of short executions on threads of the instances before the first direct one. */
     static final int TRIAL = 64;
@@ -42,12 +38,6 @@ public final class DirectExecutionPolicy {
     private static final int MAX_DOUBT = 1 << 20;
     private static final int PROBATION = 1 << 12;
     private static final int MAX_DOUBLINGS = 8;
-
-    /** The binary logarithm of the factor by which the probation after a block grows. */
-    private static final int BLOCK_SHIFT = 4;
-
-    /** The blocks after which the probation is the longest. */
-    private static final int MAX_BLOCKS = 3;
 
     private static final Logger LOG = LoggerFactory.getLogger(DirectExecutionPolicy.class);
 
@@ -61,9 +51,6 @@ public final class DirectExecutionPolicy {
 
     /** How often trust was lost. */
     private final AtomicInteger refutations = new AtomicInteger();
-
-    /** How often trust was lost for a block, since the longest probation was passed. */
-    private final AtomicInteger blocks = new AtomicInteger();
 
     /** Whether the backend declares its executions short, for a model that is not decoupled. */
     private final boolean declared;
@@ -115,13 +102,8 @@ public final class DirectExecutionPolicy {
             }
         } else if (nanos > MAX_NANOS) {
             doubt(nanos);
-            int blocked = blocks.get();
-            if (nanos >= BLOCKED_NANOS && blocked > 0) { // the probation begins again
-                doubt.updateAndGet(before -> Math.max(before, probation(blocked)));
-            }
         } else if (doubt.decrementAndGet() <= 0) {
             strikes.set(0);
-            blocks.compareAndSet(MAX_BLOCKS, 0); // were pauses of the machine, or will be seen again
             trusted.set(true);
         }
     }
@@ -131,23 +113,13 @@ public final class DirectExecutionPolicy {
         doubt.updateAndGet(before -> Math.min(before + more, MAX_DOUBT));
     }
 
-    /** Returns how many short executions follow a block. */
-    private static int probation(int blocked) {
-        return PROBATION << ((blocked - 1) * BLOCK_SHIFT);
-    }
-
     private void refute(long nanos) {
         if (!areTrusted()) { // by another thread, which was executing as well
             return;
         }
-        boolean isBlock = nanos >= BLOCKED_NANOS;
-        int blocked = nanos >= LONG_BLOCK_NANOS ? MAX_BLOCKS : Math.min(blocks.get() + 1, MAX_BLOCKS);
-        int probation = isBlock ? probation(blocked) : PROBATION << Math.min(refutations.get(), MAX_DOUBLINGS);
+        int probation = nanos >= BLOCKED_NANOS ? MAX_DOUBT : PROBATION << Math.min(refutations.get(), MAX_DOUBLINGS);
         doubt.updateAndGet(before -> Math.max(before, probation)); // first: from then on other threads may lower it
         if (trusted.compareAndSet(true, false)) {
-            if (isBlock) {
-                blocks.set(blocked);
-            }
             // One warning names the backend; a busy machine may repeat the loss of trust again and again.
             LOG.atLevel(refutations.getAndIncrement() == 0 ? Level.WARN : Level.DEBUG)
                     .addKeyValue("model", model.name())
