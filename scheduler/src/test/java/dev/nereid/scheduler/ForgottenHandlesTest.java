@@ -301,7 +301,7 @@ final class ForgottenHandlesTest {
             awaitCollected(() -> execution.scheduler.inFlight() == 0);
 
             assertThat(execution.scheduler.scope.handles().openLeases()).isZero();
-            assertThat(reports).first().isEqualTo("LEASE 1");
+            assertThat(reports).contains("LEASE 1"); // on a thread each, in any order
             assertThat(reports).hasSizeBetween(1, 2); // the place may be that of the second one
             assertThat(execution.memory.buffersInUse()).isZero();
         }

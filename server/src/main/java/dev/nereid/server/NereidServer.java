@@ -432,6 +432,16 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         return components.lifecycle().forgotten();
     }
 
+    /**
+     * Returns what plugins have not ended: senders without a client, and leases on inputs. An unload waits for them, and so does
+     * the close, for a while. A plugin may be about to end them.
+     *
+     * @return a sentence for each model that waits for some, in no order; also after the close
+     */
+    public List<String> unended() {
+        return components.lifecycle().unended();
+    }
+
     private static String describe(ModelStatus failure) {
         String version =
                 failure.version().isPresent() ? " version " + failure.version().getAsLong() : "";

@@ -8,7 +8,12 @@ import dev.nereid.spi.ModelRequest;
 import java.time.Duration;
 import java.util.List;
 import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /**
  * A server in memory for unit tests: classes under test, configurations as texts, no sockets and no jars. Safe for use by
@@ -35,6 +40,9 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * model or an action of its context, with the sentence that a server logs; so if the test has not closed a response.
  */
 public final class LocalServer implements AutoCloseable {
+    /** How long a close waits for what a plugin has not ended. Until then the server has looked for what was forgotten. */
+    private static final int UNENDED_SECONDS = 5;
+
     private final NereidServer server;
     private final TemporaryRepository files;
     private final Duration timeout;
@@ -91,17 +99,53 @@ public final class LocalServer implements AutoCloseable {
     /**
      * Completes the requests, closes everything and deletes the files.
      *
-     * @throws AssertionError if a model or the test has not closed what it owns, or tensor memory is in use afterwards
+     * @throws AssertionError if a model or the test has not closed what it owns, or tensor memory is in use afterwards; after
+     *     five seconds, if a plugin keeps a sender without a client, or a lease on inputs
      * @throws InferenceException if requests do not end within the timeout
      */
     @Override
     public void close() {
         try {
             received.forEach(ReceivedResponses::close);
-            server.close();
+            awaitClose();
             check();
         } finally {
             files.close();
+        }
+    }
+
+    /** Closes the server; fails early if a plugin does not end what the close waits for. */
+    private void awaitClose() {
+        CompletableFuture<Void> closed = new CompletableFuture<>();
+        Thread.ofPlatform().daemon().name("close").start(() -> {
+            try {
+                server.close();
+                closed.complete(null);
+            } catch (RuntimeException | Error e) {
+                closed.completeExceptionally(e);
+            }
+        });
+        try {
+            closed.exceptionally(_ -> null).get(UNENDED_SECONDS, TimeUnit.SECONDS);
+        } catch (TimeoutException | ExecutionException e) {
+            checkEnded();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        try {
+            closed.join();
+        } catch (CompletionException e) {
+            if (e.getCause() instanceof Error error) {
+                throw error;
+            }
+            throw e.getCause() instanceof RuntimeException cause ? cause : e;
+        }
+    }
+
+    private void checkEnded() {
+        List<String> unended = server.unended();
+        if (!unended.isEmpty()) {
+            throw new AssertionError(String.join("; ", unended));
         }
     }
 

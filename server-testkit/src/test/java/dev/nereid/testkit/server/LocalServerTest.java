@@ -34,6 +34,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -581,6 +583,45 @@ final class LocalServerTest {
                         "model 'leased', version 1, plugin 'leases': a lease on the inputs of a request was"
                                 + " not ended, and the server ended it (expected: to run what InferenceRequest.leaseInputs"
                                 + " returned)");
+    }
+
+    @Test
+    void failsSoonIfAPluginKeepsASenderOrALease() throws InterruptedException {
+        List<Object> kept = new CopyOnWriteArrayList<>();
+        CountDownLatch executed = new CountDownLatch(1);
+        LocalServer server = LocalServer.with(
+                        new TestBackend("senders", place -> batch -> {
+                            batch.requests().forEach(one -> kept.add(one.sender()));
+                            executed.countDown();
+                        }),
+                        new TestBackend("leases", place -> batch -> {
+                            batch.requests().forEach(one -> kept.add(one.leaseInputs()));
+                            batch.put("OUTPUT", Tensor.ofFloats(Shape.of(1, 1), 3));
+                        }))
+                .model("stream", "backend: \"senders\" max_batch_size: 8\n" + DECOUPLED)
+                .model("leased", "backend: \"leases\" max_batch_size: 8\n" + TENSORS)
+                .timeout(Duration.ofMinutes(10))
+                .start();
+        server.send(request(server, "leased", "INPUT", 2.5f)).one();
+        ModelRequest cancelled = request(server, "stream", "INPUT", 2.5f);
+        server.send(cancelled);
+        assertThat(executed.await(1, TimeUnit.MINUTES)).isTrue();
+        cancelled.cancel();
+
+        assertThatExceptionOfType(AssertionError.class)
+                .isThrownBy(server::close)
+                .withMessageContaining(
+                        "model 'stream', version 1, waits for senders that are not ended: 1 of plugin 'senders'")
+                .withMessageContaining(
+                        "model 'leased', version 1, waits for leases on inputs that are not ended: 1 of plugin 'leases'");
+
+        assertThat(kept).hasSize(2);
+        ((ResponseSender) kept.stream()
+                        .filter(ResponseSender.class::isInstance)
+                        .findFirst()
+                        .orElseThrow())
+                .complete();
+        ((Runnable) kept.stream().filter(Runnable.class::isInstance).findFirst().orElseThrow()).run();
     }
 
     @Test

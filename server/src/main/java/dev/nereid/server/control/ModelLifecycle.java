@@ -13,6 +13,7 @@ import dev.nereid.server.ensemble.DependentEnsembles;
 import dev.nereid.server.ensemble.EnsembleLoader;
 import dev.nereid.server.files.PrivateDirectory;
 import dev.nereid.server.instance.InstanceStarts;
+import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.MemoryRefresh;
 import dev.nereid.server.lifecycle.MeterRegistry;
@@ -272,6 +273,18 @@ public final class ModelLifecycle {
      */
     public List<String> forgotten() {
         return live.holders().forgotten();
+    }
+
+    /**
+     * Returns what plugins have not ended, though no client waits for it.
+     *
+     * @return a sentence for each model with such senders or leases
+     */
+    public List<String> unended() {
+        return live.all().stream()
+                .map(Generation::unended)
+                .filter(sentence -> !sentence.isEmpty())
+                .toList();
     }
 
     /**

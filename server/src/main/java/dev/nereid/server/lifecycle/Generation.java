@@ -274,6 +274,18 @@ public final class Generation implements Resolution {
         return responses.isEmpty() ? model.unendedReason() : responses;
     }
 
+    /**
+     * Says what its plugin has to end, though no client waits for it.
+     *
+     * @return a sentence; empty if there is nothing
+     */
+    public String unended() {
+        String reason = model.unendedReason();
+        return reason.isEmpty()
+                ? ""
+                : "model '" + model.settings().name() + "', version " + model.version() + ", " + reason;
+    }
+
     /** Looks for senders and leases that its plugin has forgotten, if it has any. Takes as long as a collection of the heap. */
     public void findForgotten() {
         if (model.hasOpenHandles()) {
