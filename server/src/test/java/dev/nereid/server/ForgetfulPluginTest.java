@@ -55,6 +55,62 @@ final class ForgetfulPluginTest {
     }
 
     @Test
+    void aModelIsUnloadedOnWhoseOutputALeaseIsForgotten() throws Exception {
+        calling("forgetful", "forget_lease", "a");
+        try (NereidServer server = start()) {
+            infer(server, "forgetful");
+
+            TestControl.unload(server, "a");
+
+            TestControl.awaitIndex(server, "a 1 UNAVAILABLE unloaded", "forgetful 1 READY");
+            while (server.forgotten().isEmpty()) {
+                Thread.onSpinWait();
+            }
+            assertThat(server.forgotten())
+                    .singleElement()
+                    .asString()
+                    .startsWith(
+                            "model 'forgetful', version 1, plugin 'calling': a lease on an output of model 'a' was");
+        }
+    }
+
+    @Test
+    void theServerStopsWhileALeaseIsHeld() throws Exception {
+        calling("keeper", "keep_lease", "a");
+        NereidServer server = start();
+        infer(server, "keeper");
+        assertThat(server.models().heldResponses())
+                .singleElement()
+                .extracting(HeldResponses::open)
+                .isEqualTo(1L);
+
+        server.close(); // waits for a minute otherwise, and fails
+
+        assertThat(server.memory().bytesInUse()).isZero();
+        assertThat(server.forgotten()).hasSize(1);
+    }
+
+    /** Its memory is that of its step, which no plugin has called. */
+    @Test
+    void theServerStopsAfterAResponseOfAnEnsembleIsForgotten() throws Exception {
+        models.model("pipe", "platform: \"ensemble\"\nmax_batch_size: 8\n" + TestModels.TENSORS + """
+                        ensemble_scheduling { step [ {
+                          model_name: "a" model_version: -1
+                          input_map { key: "INPUT0" value: "INPUT0" }
+                          output_map { key: "OUTPUT0" value: "OUTPUT0" }
+                        } ] }
+                        """);
+        calling("forgetful", "forget", "pipe");
+        NereidServer server = start();
+        infer(server, "forgetful");
+
+        server.close();
+
+        assertThat(server.memory().bytesInUse()).isZero();
+        assertThat(server.forgotten()).singleElement().asString().contains("a response of model 'pipe' was " + HELD);
+    }
+
+    @Test
     void theIndexNamesTheHolderUntilThatIsUnloaded() throws Exception {
         calling("keeper", "keep", "a");
         try (NereidServer server = start()) {

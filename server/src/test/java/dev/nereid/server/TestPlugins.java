@@ -366,6 +366,18 @@ final class TestPlugins {
                         case "forget": // copies the output, and never closes the response
                             put(request, await(ask(models, to.get(0), request, input)));
                             return CompletableFuture.completedStage(null);
+                        case "forget_lease": // closes the response, and never ends the lease
+                            try (ModelResponse leased = await(ask(models, to.get(0), request, input))) {
+                                leased.lease("OUTPUT0");
+                                put(request, leased);
+                            }
+                            return CompletableFuture.completedStage(null);
+                        case "keep_lease":
+                            try (ModelResponse leased = await(ask(models, to.get(0), request, input))) {
+                                KEPT_LEASES.add(leased.lease("OUTPUT0"));
+                                put(request, leased);
+                            }
+                            return CompletableFuture.completedStage(null);
                         case "keep":
                             ModelResponse kept = await(ask(models, to.get(0), request, input));
                             KEPT.add(kept);
@@ -556,6 +568,7 @@ final class TestPlugins {
                 }
 
                 private static final List<ModelResponse> KEPT = new CopyOnWriteArrayList<>();
+                private static final List<Runnable> KEPT_LEASES = new CopyOnWriteArrayList<>();
 
                 private static void put(InferenceRequest request, ModelResponse response) {
                     Tensor output = response.requireOutput("OUTPUT0");

@@ -2,21 +2,25 @@ package dev.nereid.server.client;
 
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.spi.ModelResponseObserver;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The flow of responses to an observer of a backend. It is open if the observer fails to say so.
+ * The flow of responses to an observer of a backend. It is open if the observer fails to say so, and after the end.
  *
- * @param observer says whether it takes responses
+ * @param observer gives what says whether it takes responses; {@code null} after the end, since the observer may refer to
+ *     responses, and a request in flight to this flow
  */
-record ObserverFlow(ModelResponseObserver observer) implements ResponseFlow {
+record ObserverFlow(Supplier<@Nullable ModelResponseObserver> observer) implements ResponseFlow {
     private static final Logger LOG = LoggerFactory.getLogger(ObserverFlow.class);
 
     @Override
     public boolean isOpen() {
         try {
-            return observer.isReady();
+            ModelResponseObserver receiving = observer.get();
+            return receiving == null || receiving.isReady();
         } catch (RuntimeException e) {
             LOG.atError().setCause(e).log("observer of a model's request failed in isReady");
             return true;
@@ -25,8 +29,13 @@ record ObserverFlow(ModelResponseObserver observer) implements ResponseFlow {
 
     @Override
     public void whenOpen(Runnable action) {
+        ModelResponseObserver receiving = observer.get();
+        if (receiving == null) {
+            action.run();
+            return;
+        }
         try {
-            observer.onReady(action);
+            receiving.onReady(action);
         } catch (RuntimeException e) {
             LOG.atError().setCause(e).log("observer of a model's request failed in onReady");
             action.run();

@@ -81,9 +81,11 @@ final class ReceivedResponse implements ModelResponse {
         for (int i = 0; i < outputs.size(); i++) {
             if (outputs.get(i).name().equals(name)) {
                 try {
-                    return held.tryLease(i)
-                            .orElseThrow(() -> new IllegalStateException(
-                                    "lease of output '" + name + "': the response is closed (expected: open)"));
+                    return new OutputLease(
+                            held.hold(i)
+                                    .orElseThrow(() -> new IllegalStateException(
+                                            "lease of output '" + name + "': the response is closed (expected: open)")),
+                            reachability);
                 } finally {
                     Reference.reachabilityFence(this); // so that it is not released before it is leased
                 }

@@ -111,8 +111,7 @@ final class SentModelRequest implements ResponseObserver {
 
     @Override
     public ResponseFlow flow() {
-        ModelResponseObserver receiving = observer;
-        return receiving == null ? ResponseFlow.OPEN : new ObserverFlow(receiving);
+        return observer == null ? ResponseFlow.OPEN : new ObserverFlow(() -> observer);
     }
 
     private void end(String method, Consumer<ModelResponseObserver> call) {

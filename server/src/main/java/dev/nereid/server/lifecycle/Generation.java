@@ -223,17 +223,20 @@ public final class Generation implements Resolution {
     private void awaitRequests() {
         model.drain();
         long nanos = FIRST_LOOK_NANOS;
+        long handles = model.openHandles();
         boolean wasHeld = false;
         boolean isReported = false;
         try {
             while (!model.awaitIdle(nanos)) {
-                boolean isHeld = isHeld();
-                if (mayHaveForgotten() || model.hasOpenHandles()) {
+                boolean isHeld = isHeldByResponses();
+                long before = handles;
+                handles = model.openHandles();
+                if (mayHaveForgotten()) {
                     holders.findForgotten();
-                    nanos = Math.min(2 * nanos, LAST_LOOK_NANOS);
+                    nanos = nextLookNanos(nanos, handles < before);
                 }
                 if (isHeld && wasHeld) { // still, so that no request has moved between threads meanwhile
-                    model.responses().ifPresent(ResponseHolder::releaseAll);
+                    model.responses().ifPresent(this::release);
                 }
                 wasHeld = isHeld;
                 isReported = isReported || (nanos > 2 * FIRST_LOOK_NANOS && reportHeld());
@@ -241,6 +244,19 @@ public final class Generation implements Resolution {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    /** Leases stay while any response of this version may be made of what they keep. */
+    private void release(ResponseHolder own) {
+        own.releaseAll();
+        if (model.scheduler().openResponses() == 0) {
+            own.endLeases();
+        }
+    }
+
+    /** Returns the time until the next look: soon again where the plugin is still at work, since it has ended something. */
+    static long nextLookNanos(long nanos, boolean hasEndedSome) {
+        return hasEndedSome ? FIRST_LOOK_NANOS : Math.min(2 * nanos, LAST_LOOK_NANOS);
     }
 
     /** Logs what plugins have to end or close before it is closed; returns whether there is anything. */
@@ -286,9 +302,12 @@ public final class Generation implements Resolution {
                 : "model '" + model.settings().name() + "', version " + model.version() + ", " + reason;
     }
 
-    /** Looks for senders and leases that its plugin has forgotten, if it has any. Takes as long as a collection of the heap. */
+    /**
+     * Looks for what its plugin, or one that has responses of models, has forgotten, if its requests may wait for that. Takes
+     * as long as a collection of the heap.
+     */
     public void findForgotten() {
-        if (model.hasOpenHandles()) {
+        if (mayHaveForgotten()) {
             holders.findForgotten();
         }
     }
@@ -304,16 +323,29 @@ public final class Generation implements Resolution {
             long held = holders.requestsOf(source);
             return held > 0 && held >= model.requests();
         }
-        return mayHaveForgotten() && model.scheduler().openResponses() <= holders.sizeOf(source);
+        return isHeld(holders.sizeOf(source));
     }
 
-    /** Returns whether the requests, all of them completed, may wait for responses that a plugin has forgotten. */
+    /** Returns the same, without regard to leases: who has one may have passed the output on to a client. */
+    private boolean isHeldByResponses() {
+        return !model.isEnsemble()
+                && isHeld(holders.responsesOf(model.scheduler().source()));
+    }
+
+    private boolean isHeld(long byOthers) {
+        long own = model.responses().map(ResponseHolder::size).orElse(0);
+        return own + byOthers > 0 && !model.isWorking() && model.scheduler().openResponses() <= byOthers;
+    }
+
+    /**
+     * Returns whether requests may wait for what a plugin has forgotten. It may hold a response of an ensemble that has this
+     * model as a step: the ensemble's responses refer to those of its steps.
+     */
     private boolean mayHaveForgotten() {
-        if (model.isEnsemble()) {
-            return isHeld();
+        if (model.openHandles() > 0) {
+            return true;
         }
-        long holds = model.responses().map(ResponseHolder::size).orElse(0);
-        return holds + holders.sizeOf(model.scheduler().source()) > 0 && !model.isWorking();
+        return holders.areHolding() && model.hasRequests() && (model.isEnsemble() || !model.isWorking());
     }
 
     /**

@@ -485,15 +485,15 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Returns whether its plugin has senders or leases on inputs, which it may have forgotten.
+     * Returns how many senders and leases on inputs its plugin has, which it may have forgotten.
      *
-     * @return whether one is not ended
+     * @return the number of those that are not ended
      */
-    public boolean hasOpenHandles() {
+    public long openHandles() {
         return scheduler
                 .instances()
-                .filter(running -> running.openSenders() > 0 || running.openLeases() > 0)
-                .isPresent();
+                .map(running -> running.openSenders() + running.openLeases())
+                .orElse(0L);
     }
 
     /**

@@ -70,20 +70,30 @@ public final class HeldResponse {
     }
 
     /**
-     * Leases an output.
+     * Leases an output for the plugin, which may forget the lease.
+     *
+     * @param output the index of the output
+     * @return the lease, held until it is ended; empty if the response is closed
+     */
+    public Optional<HeldLease> hold(int output) {
+        return lease(output).flatMap(lease -> holder.add(new HeldLease(holder, lease, model, source, request)));
+    }
+
+    /**
+     * Leases an output for the server, which ends the lease.
      *
      * @param output the index of the output
      * @return ends the lease; empty if the response is closed
      */
     public Optional<Runnable> tryLease(int output) {
+        return lease(output).map(lease -> lease::close);
+    }
+
+    private Optional<TensorLease> lease(int output) {
         lock.lock();
         try {
             InferResponse leased = response;
-            if (leased == null) {
-                return Optional.empty();
-            }
-            TensorLease lease = leased.lease(output);
-            return Optional.of(lease::close);
+            return leased == null ? Optional.empty() : Optional.of(leased.lease(output));
         } finally {
             lock.unlock();
         }

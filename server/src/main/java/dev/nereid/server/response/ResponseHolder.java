@@ -14,8 +14,8 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -43,9 +43,10 @@ public final class ResponseHolder {
     private final String plugin;
     private final Executor actions;
     private final Set<HeldResponse> held = ConcurrentHashMap.newKeySet();
+    private final Set<HeldLease> leases = ConcurrentHashMap.newKeySet();
     private final AtomicLong requests = new AtomicLong();
-    private final AtomicLong forgotten = new AtomicLong();
-    private final AtomicBoolean placeReported = new AtomicBoolean();
+    private final ForgottenCount forgotten = new ForgottenCount();
+    private final ForgottenCount forgottenLeases = new ForgottenCount();
 
     private volatile boolean closed;
 
@@ -115,7 +116,7 @@ public final class ResponseHolder {
      */
     public Sent sends() {
         boolean isSample = requests.getAndIncrement() % PLACE_INTERVAL == 0;
-        return new Sent(isSample || (forgotten.get() > 0 && !placeReported.get()) ? new Place() : null);
+        return new Sent(isSample || forgotten.needsPlace() || forgottenLeases.needsPlace() ? new Place() : null);
     }
 
     /**
@@ -144,6 +145,16 @@ public final class ResponseHolder {
         return added;
     }
 
+    /** Adds a lease on an output; empty if the model is closed, and the lease ended. */
+    Optional<HeldLease> add(HeldLease lease) {
+        leases.add(lease);
+        if (closed) {
+            lease.end();
+            return Optional.empty();
+        }
+        return Optional.of(lease);
+    }
+
     /**
      * Keeps the memory of a tensor that lies in an output of a response that any model holds.
      *
@@ -158,6 +169,10 @@ public final class ResponseHolder {
         held.remove(response);
     }
 
+    void remove(HeldLease lease) {
+        leases.remove(lease);
+    }
+
     /** Returns model, version and plugin, or the program, for messages. */
     String describe() {
         return caller.map(one -> "model '" + model + "', version " + one.version() + ", plugin '" + plugin + "'")
@@ -165,24 +180,32 @@ public final class ResponseHolder {
     }
 
     /**
-     * Returns how many responses the model holds.
+     * Returns how many responses, and leases on their outputs, the model holds.
      *
-     * @return the responses that it neither closed nor forgot
+     * @return those that it neither closed nor forgot
      */
     public int size() {
-        return held.size();
+        return held.size() + leases.size();
+    }
+
+    /** Returns how many responses of some loads, and leases on their outputs, it holds. */
+    long sizeOf(Collection<?> sources) {
+        return responsesOf(sources)
+                + leases.stream().filter(one -> sources.contains(one.source())).count();
     }
 
     /** Returns how many responses of some loads it holds. */
-    long sizeOf(Collection<?> sources) {
+    long responsesOf(Collection<?> sources) {
         return held.stream().filter(one -> sources.contains(one.source())).count();
     }
 
-    /** Returns how many requests have responses of a load that it holds. */
+    /** Returns how many requests have responses of a load, or leases on their outputs, that it holds. */
     long requestsOf(Object source) {
-        return held.stream()
-                .filter(one -> one.source().equals(source))
-                .map(HeldResponse::request)
+        return Stream.concat(
+                        held.stream().filter(one -> one.source().equals(source)).map(HeldResponse::request),
+                        leases.stream()
+                                .filter(one -> one.source().equals(source))
+                                .map(HeldLease::request))
                 .distinct()
                 .count();
     }
@@ -194,23 +217,46 @@ public final class ResponseHolder {
         }
     }
 
-    /** Reports the first response that was forgotten, and the first one with a place. */
+    /** Ends a lease that nothing reaches any more, likewise. */
+    void forgotten(HeldLease lease) {
+        if (leases.contains(lease)) {
+            actions.execute(() -> lease.release(() -> report(lease)));
+        }
+    }
+
     private void report(HeldResponse response) {
-        boolean isFirst = forgotten.getAndIncrement() == 0;
-        boolean showsPlace = response.place() != null && placeReported.compareAndSet(false, true);
-        if (isFirst || showsPlace) {
+        if (forgotten.add(response.place())) {
             reportResponses("a response of model '" + response.model() + "' was", response.place());
         }
     }
 
-    /** Releases all responses, since the model is closed. Later calls do nothing. */
+    private void report(HeldLease lease) {
+        if (forgottenLeases.add(lease.place())) {
+            reportLeases("a lease on an output of model '" + lease.model() + "' was", lease.place());
+        }
+    }
+
+    /**
+     * Releases all responses, ends all leases, and reports how many were forgotten before, since the model is closed. Later
+     * calls do nothing.
+     */
     public void close() {
+        boolean isFirst = !closed;
         closed = true;
         all.remove(this);
         releaseAll();
+        endLeases();
+        if (isFirst && forgotten.total() > 0) {
+            reportResponses(forgotten.total() + " responses of models in all were", null);
+        }
+        if (isFirst && forgottenLeases.total() > 0) {
+            reportLeases(forgottenLeases.total() + " leases on outputs of models in all were", null);
+        }
     }
 
-    /** Releases the responses that the model holds, and reports them. */
+    /**
+     * Releases the responses that the model holds, and reports them. Leases stay: the model may have passed on what they keep.
+     */
     public void releaseAll() {
         List<HeldResponse> released =
                 held.stream().filter(HeldResponse::release).toList();
@@ -225,16 +271,39 @@ public final class ResponseHolder {
         }
     }
 
+    /** Ends the leases that the model holds, and reports them. The model has no response that was made of what they keep. */
+    public void endLeases() {
+        List<HeldLease> ended =
+                leases.stream().filter(one -> one.release(() -> {})).toList();
+        if (!ended.isEmpty()) {
+            boolean isOne = ended.size() == 1;
+            reportLeases(
+                    ended.size()
+                            + (isOne ? " lease on an output" : " leases on outputs")
+                            + models(ended.stream().map(HeldLease::model))
+                            + (isOne ? " was" : " were"),
+                    ended.stream()
+                            .map(HeldLease::place)
+                            .filter(Objects::nonNull)
+                            .findFirst()
+                            .orElse(null));
+        }
+    }
+
     /** Returns how many responses of which models. */
     private static String describe(List<HeldResponse> responses) {
-        List<String> models =
-                responses.stream().map(HeldResponse::model).distinct().toList();
         return responses.size()
-                + (responses.size() == 1 ? " response of model" : " responses of model")
+                + (responses.size() == 1 ? " response" : " responses")
+                + models(responses.stream().map(HeldResponse::model))
+                + (responses.size() == 1 ? " was" : " were");
+    }
+
+    private static String models(Stream<String> names) {
+        List<String> models = names.distinct().toList();
+        return " of model"
                 + (models.size() == 1 ? " " : "s ")
                 + models.stream().limit(MAX_MODELS).collect(joining("', '", "'", "'"))
-                + (models.size() > MAX_MODELS ? " and others" : "")
-                + (responses.size() == 1 ? " was" : " were");
+                + (models.size() > MAX_MODELS ? " and others" : "");
     }
 
     /**
@@ -261,6 +330,14 @@ public final class ResponseHolder {
 
     private void reportResponses(String what, @Nullable Throwable place) {
         report(what, "ModelResponse.close, such as by try-with-resources", place);
+    }
+
+    private void reportLeases(String what, @Nullable Throwable place) {
+        log(
+                describe() + ": " + what + " not ended, and the server ended "
+                        + (what.endsWith("was") ? "it" : "them")
+                        + " (expected: to run what ModelResponse.lease returned)",
+                place);
     }
 
     /**

@@ -82,7 +82,28 @@ public final class ResponseHolders {
     }
 
     /**
-     * Returns how many responses of one load of a model version are held.
+     * Returns whether any response, or a lease on an output of one, is held.
+     *
+     * @return whether one is
+     */
+    public boolean areHolding() {
+        return holders.stream().anyMatch(one -> one.size() > 0);
+    }
+
+    /**
+     * Returns how many responses of one load of a model version are held, without leases on their outputs.
+     *
+     * @param source the load, as of {@link dev.nereid.api.InferResponse#source}
+     * @return the number
+     */
+    public long responsesOf(Object source) {
+        return holders.stream()
+                .mapToLong(one -> one.responsesOf(List.of(source)))
+                .sum();
+    }
+
+    /**
+     * Returns how many responses of one load of a model version, and leases on their outputs, are held.
      *
      * @param source the load, as of {@link dev.nereid.api.InferResponse#source}
      * @return the number

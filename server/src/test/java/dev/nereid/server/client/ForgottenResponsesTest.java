@@ -142,10 +142,81 @@ final class ForgottenResponsesTest {
     @Test
     void aLeasedOutputOutlivesAForgottenResponse() throws InterruptedException {
         Runnable lease = send().lease("OUTPUT0");
-        awaitCollected(() -> holder.size() == 0 && open() == 1);
+        awaitCollected(() -> holder.size() == 1 && open() == 1); // the lease alone
 
         lease.run();
         assertThat(open()).isZero();
+        assertThat(holder.size()).isZero();
+        collect();
+        assertThat(live.holders().forgotten()).hasSize(1); // the response
+    }
+
+    @Test
+    void aForgottenLeaseIsEndedAndReported() throws InterruptedException {
+        forgetLease();
+
+        awaitForgotten();
+
+        assertThat(holder.size()).isZero();
+        assertThat(live.holders().forgotten())
+                .containsExactly(
+                        "model 'caller', version 3, plugin 'tokens': a lease on an output of model 'echo' was not"
+                                + " ended, and the server ended it (expected: to run what ModelResponse.lease returned)");
+    }
+
+    @Test
+    void aForgottenLeaseStaysWhileATensorIsReachable() throws InterruptedException {
+        List<Tensor> kept = new ArrayList<>(List.of(forgetLease()));
+        collect();
+
+        assertThat(open()).isEqualTo(1);
+        assertThat(kept.getFirst().floats()).containsExactly(7, 8, 9, 10);
+        kept.clear();
+        awaitCollected(() -> open() == 0);
+    }
+
+    @Test
+    void aLeaseIsNamedUntilTheCloseOfTheModelEndsIt() throws InterruptedException {
+        Runnable lease;
+        try (ModelResponse response = send()) {
+            lease = response.lease("OUTPUT0");
+        }
+        Set<ModelRef> sources = Set.of(new ModelRef("echo", 1));
+        assertThat(live.holders().reason(sources)).contains("1 held by model 'caller'");
+        assertThat(live.holders().requestsOf(new ModelRef("echo", 1))).isEqualTo(1);
+
+        holder.releaseAll();
+        assertThat(open()).as("what may be part of a response of the model").isEqualTo(1);
+        holder.close();
+
+        assertThat(open()).isZero();
+        assertThat(live.holders().reason(sources)).isEmpty();
+        assertThat(live.holders().forgotten())
+                .containsExactly(
+                        "model 'caller', version 3, plugin 'tokens': 1 lease on an output of model 'echo' was not"
+                                + " ended, and the server ended it (expected: to run what ModelResponse.lease returned)");
+        lease.run();
+    }
+
+    @Test
+    void theCloseOfTheModelReportsHowManyWereForgotten() throws InterruptedException {
+        for (int i = 0; i < 5; i++) {
+            forget();
+            forgetLease();
+        }
+        awaitCollected(() -> open() == 0);
+
+        holder.close();
+        holder.close();
+
+        String caller = "model 'caller', version 3, plugin 'tokens': ";
+        assertThat(live.holders().forgotten())
+                .filteredOn(sentence -> sentence.contains("in all"))
+                .containsExactly(
+                        caller + "5 responses of models in all were not closed, and the server released them"
+                                + " (expected: ModelResponse.close, such as by try-with-resources)",
+                        caller + "5 leases on outputs of models in all were not ended, and the server ended them"
+                                + " (expected: to run what ModelResponse.lease returned)");
     }
 
     @Test
@@ -180,6 +251,14 @@ final class ForgottenResponsesTest {
 
     private void forget() throws InterruptedException {
         assertThat(send().outputs()).containsExactly("OUTPUT0");
+    }
+
+    /** Closes a response, and forgets a lease; returns the output. */
+    private Tensor forgetLease() throws InterruptedException {
+        try (ModelResponse response = send()) {
+            assertThat(response.lease("OUTPUT0")).isNotNull();
+            return response.requireOutput("OUTPUT0");
+        }
     }
 
     private void forgetKept() {

@@ -9,6 +9,8 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.server.response.HeldLease;
+import dev.nereid.server.response.HeldResponse;
 import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.testkit.FakeResponse;
@@ -105,6 +107,32 @@ final class HeldGenerationTest {
         assertThat(live.holders().reason(Set.of(source))).contains("2 held by model 'caller'");
         read.close();
         discard(generation);
+    }
+
+    /** Another model may have passed on what it keeps, even to a client. */
+    @Test
+    void aLeaseCountsAsHeld() throws Exception {
+        Generation generation = generations.begin(live, "m", 1);
+        HeldResponse held = holder.add(respond(generation), holder.sends());
+        HeldLease lease = held.hold(0).orElseThrow();
+        held.close();
+
+        Object source = generation.model().scheduler().source();
+        assertThat(generation.model().scheduler().openResponses()).isEqualTo(1);
+        assertThat(generation.isHeld()).isTrue();
+        assertThat(live.holders().sizeOf(source)).isEqualTo(1);
+        assertThat(live.holders().responsesOf(source)).isZero();
+        lease.end();
+        assertThat(generation.isHeld()).isFalse();
+        discard(generation);
+    }
+
+    @Test
+    void aPluginThatEndsSomeIsLookedAtSoonAgain() {
+        long first = Generation.nextLookNanos(0, true);
+
+        assertThat(Generation.nextLookNanos(first, false)).isEqualTo(2 * first);
+        assertThat(Generation.nextLookNanos(100 * first, true)).isEqualTo(first);
     }
 
     private void discard(Generation... begun) {

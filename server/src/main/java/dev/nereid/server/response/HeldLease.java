@@ -1,0 +1,83 @@
+package dev.nereid.server.response;
+
+import dev.nereid.api.TensorLease;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A lease on an output of a response that a model holds. Safe for use by any thread.
+ *
+ * <p>It never refers to what the plugin has of the lease or of the response, so that the server notices when the plugin has
+ * forgotten both.
+ */
+public final class HeldLease {
+    private final ResponseHolder holder;
+    private final TensorLease lease;
+    private final String model;
+    private final Object source;
+    private final ResponseHolder.Sent request;
+    private final AtomicBoolean ended = new AtomicBoolean();
+
+    /** What the plugin may reach: the action that ends the lease, and the response or a tensor of it. */
+    private final AtomicInteger reachable = new AtomicInteger(2);
+
+    /** Creates a holder's lease on an output of a response, which it owns. */
+    HeldLease(ResponseHolder holder, TensorLease lease, String model, Object source, ResponseHolder.Sent request) {
+        this.holder = holder;
+        this.lease = lease;
+        this.model = model;
+        this.source = source;
+        this.request = request;
+    }
+
+    /** Returns the name of the model that responded. */
+    String model() {
+        return model;
+    }
+
+    /** Returns the load of a model version that responded. */
+    Object source() {
+        return source;
+    }
+
+    /** Returns the request of the response. */
+    ResponseHolder.Sent request() {
+        return request;
+    }
+
+    /** Returns where the request was sent; {@code null} if that was not recorded. */
+    @Nullable
+    Throwable place() {
+        return request.place();
+    }
+
+    /**
+     * Notes that the plugin can not reach the action that ends the lease, or neither the response nor a tensor of it. After
+     * both, the lease is ended. Never blocks or runs code of a plugin on the calling thread.
+     */
+    public void unreachable() {
+        if (reachable.decrementAndGet() == 0) {
+            holder.forgotten(this);
+        }
+    }
+
+    /** Releases the output. Later calls do nothing. */
+    public void end() {
+        release(() -> {});
+    }
+
+    /** Does so, and runs an action before, as of {@link HeldResponse#release}; returns whether this is the first call. */
+    boolean release(Runnable before) {
+        if (!ended.compareAndSet(false, true)) {
+            return false;
+        }
+        try {
+            before.run();
+        } finally {
+            holder.remove(this);
+            lease.close();
+        }
+        return true;
+    }
+}
