@@ -5,6 +5,7 @@ import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.server.response.ForgottenCount;
 import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.BackendException;
@@ -19,6 +20,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,8 +36,8 @@ final class InstanceMemory implements AutoCloseable {
     private final ResponseHolder owner;
     private final Set<Held> open = ConcurrentHashMap.newKeySet();
     private final AtomicLong allocations = new AtomicLong();
-    private final AtomicLong forgotten = new AtomicLong();
-    private final AtomicBoolean placeReported = new AtomicBoolean();
+    private final ForgottenCount forgotten = new ForgottenCount();
+    private final LongAdder forgottenBytes = new LongAdder();
     private volatile boolean closed;
 
     /**
@@ -112,7 +114,7 @@ final class InstanceMemory implements AutoCloseable {
         return probe.isPresent();
     }
 
-    /** Frees what is allocated, and reports it. Nothing can be allocated any more. */
+    /** Frees what is allocated, and reports it, and how much was forgotten before. Called once. Nothing can be allocated any more. */
     @Override
     public void close() {
         closed = true;
@@ -130,6 +132,10 @@ final class InstanceMemory implements AutoCloseable {
                             .filter(Objects::nonNull)
                             .findFirst()
                             .orElse(null));
+        }
+        long number = forgotten.total();
+        if (number > 0) {
+            report(number + " allocations", forgottenBytes.sum(), "in all were", null);
         }
     }
 
@@ -163,16 +169,15 @@ final class InstanceMemory implements AutoCloseable {
         if (held.bytes() == 0) {
             return;
         }
-        boolean isFirst = forgotten.getAndIncrement() == 0;
-        boolean showsPlace = held.where != null && placeReported.compareAndSet(false, true);
-        if (isFirst || showsPlace) {
+        forgottenBytes.add(held.bytes());
+        if (forgotten.add(held.where)) {
             report("an allocation", held.bytes(), "was", held.where);
         }
     }
 
     private boolean isPlaceRecorded() {
         boolean isSample = allocations.getAndIncrement() % PLACE_INTERVAL == 0;
-        return isSample || (forgotten.get() > 0 && !placeReported.get());
+        return isSample || forgotten.needsPlace();
     }
 
     /** Where memory was allocated. */

@@ -249,6 +249,11 @@ final class OwnedInstanceTest {
                         + RELEASED_IT);
         kept.close();
         instance.close();
+        assertThat(holders.forgotten())
+                .hasSize(2)
+                .last()
+                .isEqualTo("model 'm', version 2, plugin 'p': 3 allocations of 216 bytes of instance 'm_0' in all were"
+                        + RELEASED_IT.replace("released it", "released them"));
         memory.close();
     }
 
