@@ -42,8 +42,8 @@ final class LiveSequence {
     boolean busy;
 
     /**
-     * The last request if its sender was open at the end of the execution: the sequence is not idle until it ends. {@code
-     * null} otherwise.
+     * The last request if its sender was open at the end of the execution, and at the last look after that: the sequence is
+     * not idle until it ends. {@code null} otherwise.
      */
     @Nullable
     ScheduledRequest responding;
@@ -137,14 +137,16 @@ final class LiveSequence {
         return first;
     }
 
-    /** Returns whether the last request, which was executed, has a sender that is open. */
-    boolean isResponding() {
+    /**
+     * Returns whether the last request, which was executed, had a sender that was open at the last call, or at the end of
+     * the execution. So the first call after the end of the sender returns true.
+     */
+    boolean hasResponded() {
         ScheduledRequest last = responding;
-        if (last != null && last.delivery().isStreamOpen()) {
-            return true;
+        if (last != null && !last.delivery().isStreamOpen()) {
+            responding = null;
         }
-        responding = null;
-        return false;
+        return last != null;
     }
 
     /** Returns whether a request waits for its execution, and for nothing else. */

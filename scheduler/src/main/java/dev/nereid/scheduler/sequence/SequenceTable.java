@@ -419,7 +419,7 @@ final class SequenceTable {
         long now = nanoTime.getAsLong();
         times.expire(now, sequence -> {
             if (sequence
-                    .isResponding()) { // its idle time begins at the end of its sender, or up to one such time later
+                    .hasResponded()) { // its idle time begins at the end of its sender, or up to one such time later
                 times.addIdle(sequence, now);
             } else {
                 endAfterWaiting(sequence, SequenceEndReason.IDLE);

@@ -161,12 +161,14 @@ final class SequenceEndTest {
             for (int i = 0; i < 3; i++) {
                 s.advance(Plans.IDLE.toNanos());
             }
-            assertThat(s.queue.hasSequence(id)).isTrue();
-
+            s.advance(Plans.IDLE.toNanos() - 1);
             senders.getFirst().fail(new BackendException(ErrorCode.NOT_FOUND, "too late"));
             late.observer().assertError(ErrorCode.NOT_FOUND, "too late");
-            s.advance(Plans.IDLE.toNanos());
+            s.advance(1);
+            s.advance(Plans.IDLE.toNanos() - 1); // the idle time counts from the end of the sender
+            assertThat(s.queue.hasSequence(id)).isTrue();
 
+            s.advance(1);
             assertThat(s.queue.hasSequence(id)).isFalse();
             s.steps();
             assertThat(s.instances.getFirst().ended()).containsExactly(ended(1, SequenceEnd.IDLE));
