@@ -1,10 +1,15 @@
 package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.nereid.scheduler.batch.BatchPlanner;
+import dev.nereid.scheduler.handle.EndableSender;
 import dev.nereid.scheduler.handle.PluginHandles;
+import dev.nereid.scheduler.handle.Reachability;
 import dev.nereid.scheduler.instance.ExecutionTraits;
+import dev.nereid.scheduler.memory.CallerArenas;
+import dev.nereid.scheduler.memory.InputLease;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
@@ -17,12 +22,18 @@ import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.ref.Reference;
+import java.lang.ref.WeakReference;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
@@ -346,6 +357,80 @@ final class ForgottenHandlesTest {
             assertThat(execution.scheduler.scope.handles().openLeases()).isZero();
         }
         assertThat(reports).isEmpty();
+    }
+
+    @Test
+    void whatCannotBeEndedAtOnceIsEndedLater() {
+        AtomicInteger calls = new AtomicInteger();
+        PluginHandles handles = new PluginHandles(
+                action -> {
+                    if (calls.getAndIncrement() == 0) {
+                        throw new OutOfMemoryError("unable to create native thread");
+                    }
+                    action.run();
+                },
+                this::report);
+        InputLease lease = new InputLease(() -> {}, List.of());
+        handles.lease(lease, new Reachability());
+
+        awaitCollected(() -> handles.openLeases() == 0);
+
+        assertThat(lease.isEnded()).isTrue();
+        assertThat(calls).hasValue(2);
+        assertThat(reports).containsExactly("LEASE 1");
+    }
+
+    @Test
+    void whatIsEndedIsNotKeptUntilItsInputsAreForgotten() {
+        PluginHandles handles = new PluginHandles(Runnable::run, this::report);
+        Reachability inputs = new Reachability();
+        WeakReference<InputLease> lease = endedLease(handles, inputs);
+        WeakReference<EndableSender> sender = endedSender(handles, inputs);
+
+        awaitCollected(() -> lease.refersTo(null) && sender.refersTo(null));
+
+        Reference.reachabilityFence(inputs);
+        assertThat(reports).isEmpty();
+    }
+
+    private static WeakReference<InputLease> endedLease(PluginHandles handles, Reachability inputs) {
+        InputLease lease = new InputLease(() -> {}, List.of());
+        handles.lease(lease, inputs).run();
+        return new WeakReference<>(lease);
+    }
+
+    /** Ends a sender of which nothing is left then. */
+    private static WeakReference<EndableSender> endedSender(PluginHandles handles, Reachability inputs) {
+        EndableSender sender = (EndableSender) Proxy.newProxyInstance(
+                EndableSender.class.getClassLoader(),
+                new Class<?>[] {EndableSender.class},
+                (_, method, _) -> method.getReturnType() == boolean.class ? false : null);
+        handles.sender(sender, inputs).complete();
+        return new WeakReference<>(sender);
+    }
+
+    @Test
+    void aReadOfAnInputThrowsOnceItsSenderHasClosedItsArena() {
+        LeakCheckingMemory memory = new LeakCheckingMemory();
+        Arena arena = Arena.ofShared();
+        MemorySegment data = arena.allocate(8, 8);
+        CallerArenas.add(data);
+        try (Execution execution = new Execution(model(true), memory, traits, batch -> {
+            InferenceRequest request = batch.requests().getFirst();
+            ResponseSender sender = request.sender();
+            kept.add(request.requireInput("IN").data());
+            sender.complete();
+        })) {
+            execution.submit(execution
+                    .request()
+                    .input("IN", Tensor.of(DataType.FP32, Shape.of(1, 2), data))
+                    .of(1));
+            execution.run();
+        }
+        arena.close();
+
+        assertThatIllegalStateException()
+                .isThrownBy(() -> ((MemorySegment) kept.getFirst()).get(ValueLayout.JAVA_FLOAT, 0));
     }
 
     private static InferenceResponse response(ResponseSender sender, float value) {

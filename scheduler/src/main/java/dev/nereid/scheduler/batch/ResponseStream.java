@@ -135,7 +135,17 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
         lock.lock();
         try {
             handles--;
-            return handles == 0 && (!ended || open != null);
+            return handles == 0 && needsEnd();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean needsEnd() {
+        lock.lock();
+        try {
+            return !ended || open != null;
         } finally {
             lock.unlock();
         }

@@ -14,6 +14,9 @@ public interface EndableSender extends ResponseSender {
      */
     boolean releaseHandle();
 
+    /** Returns whether {@link #forgotten} has something to do now. Never blocks. */
+    boolean needsEnd();
+
     /**
      * Ends the sender, which fails its request, unless that is done. Discards the responses that were neither sent nor
      * discarded: nothing reaches them any more.

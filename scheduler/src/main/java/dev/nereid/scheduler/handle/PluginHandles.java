@@ -2,10 +2,12 @@ package dev.nereid.scheduler.handle;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.BestEffort;
 import dev.nereid.scheduler.memory.InputLease;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
@@ -52,6 +54,9 @@ public final class PluginHandles {
     private final Count leaseCount = new Count(Kind.LEASE);
     private volatile boolean used;
 
+    /** What was forgotten and could not be ended yet, with the others linked to it; {@code null} for none. */
+    private final AtomicReference<@Nullable HandleEnd> left = new AtomicReference<>();
+
     /** Where a plugin got a handle. Its stack begins in the plugin. */
     private static final class Place extends Throwable {
         private static final long serialVersionUID = 1;
@@ -97,6 +102,7 @@ public final class PluginHandles {
      * @return their number; the next moment it may be another one
      */
     public long openLeases() {
+        endLeft();
         return leases.sum();
     }
 
@@ -108,17 +114,11 @@ public final class PluginHandles {
      * @return the handle for the plugin, to which the server must not refer
      */
     public SenderHandle sender(EndableSender sender, Reachability reachability) {
-        Throwable place = place(senderCount);
+        SenderEnd end = new SenderEnd(sender, place(senderCount));
         sender.retainHandle();
-        SenderHandle handle = new SenderHandle(sender, reachability);
-        reachability.whenUnreachable(() -> unreachable(sender, place));
+        SenderHandle handle = new SenderHandle(sender, reachability, end);
+        reachability.whenUnreachable(end::unreachable);
         return handle;
-    }
-
-    private void unreachable(EndableSender sender, @Nullable Throwable place) {
-        if (sender.releaseHandle()) {
-            actions.execute(() -> sender.forgotten(() -> senderCount.add(place)));
-        }
     }
 
     /**
@@ -129,21 +129,49 @@ public final class PluginHandles {
      * @return the handle for the plugin, to which the server must not refer
      */
     public Runnable lease(InputLease lease, Reachability reachability) {
-        Throwable place = place(leaseCount);
+        LeaseEnd end = new LeaseEnd(lease, place(leaseCount));
         leases.increment();
-        lease.onEnd(leases::decrement);
+        lease.onEnd(() -> {
+            end.clear();
+            leases.decrement();
+        });
         LeaseHandle handle = new LeaseHandle(lease, reachability);
-        reachability.whenUnreachable(() -> unreachable(lease, place));
+        reachability.whenUnreachable(end::unreachable);
         return handle;
     }
 
-    private void unreachable(InputLease lease, @Nullable Throwable place) {
-        if (!lease.isEnded()) {
-            actions.execute(() -> lease.end(() -> leaseCount.add(place)));
+    /** Ends what was forgotten on another thread; if that is not possible now, at a later call. */
+    private void end(HandleEnd forgotten) {
+        try {
+            actions.execute(forgotten);
+        } catch (RuntimeException | Error e) { // such as no memory; the caller, a cleaner of the JDK, ignores it
+            leave(forgotten);
+            BestEffort.run("what a plugin has forgotten is ended later", () -> {
+                throw e;
+            });
+        }
+    }
+
+    private void leave(HandleEnd forgotten) {
+        HandleEnd others;
+        do {
+            others = left.get();
+            forgotten.next = others;
+        } while (!left.compareAndSet(others, forgotten));
+    }
+
+    /** Ends what could not be ended before. */
+    private void endLeft() {
+        HandleEnd each = left.get() == null ? null : left.getAndSet(null);
+        while (each != null) {
+            HandleEnd next = each.next;
+            end(each);
+            each = next;
         }
     }
 
     private @Nullable Throwable place(Count count) {
+        endLeft();
         used = true;
         boolean isSample = created.getAndIncrement() % PLACE_INTERVAL == 0;
         return isSample || count.needsPlace() ? new Place() : null;
@@ -153,6 +181,87 @@ public final class PluginHandles {
     public void close() {
         senderCount.close();
         leaseCount.close();
+    }
+
+    /** The end of one handle, which a plugin may forget. It exists before that, since there may be no memory then. */
+    private abstract static class HandleEnd implements Runnable {
+        final @Nullable Throwable place;
+
+        /** The next one that is left; guarded by its place in that list. */
+        @Nullable
+        HandleEnd next;
+
+        HandleEnd(@Nullable Throwable place) {
+            this.place = place;
+        }
+    }
+
+    /** The end of a sender. It refers to the sender only while there is something to end. */
+    final class SenderEnd extends HandleEnd {
+        private volatile @Nullable EndableSender sender;
+
+        private SenderEnd(EndableSender sender, @Nullable Throwable place) {
+            super(place);
+            this.sender = sender;
+        }
+
+        /** Records that the plugin has begun a response, which it may forget after the end too. */
+        void begun(EndableSender given) {
+            sender = given;
+        }
+
+        /** Forgets the sender if nothing is left of it. */
+        void ended(EndableSender given) {
+            if (!given.needsEnd()) {
+                sender = null;
+                if (given.needsEnd()) { // another thread has begun a response
+                    sender = given;
+                }
+            }
+        }
+
+        void unreachable() {
+            EndableSender forgotten = sender;
+            if (forgotten != null && forgotten.releaseHandle()) {
+                end(this);
+            }
+        }
+
+        @Override
+        public void run() {
+            EndableSender forgotten = sender;
+            if (forgotten != null) {
+                forgotten.forgotten(() -> senderCount.add(place));
+            }
+        }
+    }
+
+    /** The end of a lease. It refers to the lease until that is ended. */
+    private final class LeaseEnd extends HandleEnd {
+        private volatile @Nullable InputLease lease;
+
+        LeaseEnd(InputLease lease, @Nullable Throwable place) {
+            super(place);
+            this.lease = lease;
+        }
+
+        void clear() {
+            lease = null;
+        }
+
+        void unreachable() {
+            if (lease != null) {
+                end(this);
+            }
+        }
+
+        @Override
+        public void run() {
+            InputLease forgotten = lease;
+            if (forgotten != null) {
+                forgotten.end(() -> leaseCount.add(place));
+            }
+        }
     }
 
     /** What was forgotten of one kind. */

@@ -1,15 +1,18 @@
 package dev.nereid.scheduler.handle;
 
+import dev.nereid.scheduler.memory.CallerArenas;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
 
 /**
  * The life of what a plugin has of one request: its handles, and views of the tensors that they give. Immutable; safe for
  * use by any thread.
  *
- * <p>The server keeps no reference to it, and none to a view. So its actions run when the plugin can neither end anything
- * nor read any memory of the request.
+ * <p>The server keeps no reference to it, and none to a view; only while a rescheduled request waits for its next execution,
+ * it keeps the sender, which refers to this. So its actions run when the plugin can neither end anything nor read any memory
+ * of the request.
  */
 public final class Reachability {
     private final Arena arena = Arena.ofAuto();
@@ -21,15 +24,17 @@ public final class Reachability {
      * Returns a tensor that keeps this reachable.
      *
      * @param tensor a tensor of the server
-     * @return the same memory; the tensor itself if its memory is an array, or mapped memory of a client
+     * @return the same memory; the tensor itself if its memory is an array, mapped memory of a client, or in an arena of who
+     *     sent the request, so that a read after the close of that throws
      */
     @SuppressWarnings("restricted") // of the same memory and size
     public Tensor view(Tensor tensor) {
         MemorySegment data = tensor.data();
-        if (!data.isNative() || data.isMapped()) {
+        if (!data.isNative() || data.isMapped() || CallerArenas.contain(data)) {
             return tensor;
         }
-        return with(tensor, data.reinterpret(arena, null));
+        return with(
+                tensor, data.reinterpret(arena, _ -> Reference.reachabilityFence(data))); // an automatic arena stays
     }
 
     /**

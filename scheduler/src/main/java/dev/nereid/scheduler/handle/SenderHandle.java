@@ -15,17 +15,20 @@ import java.util.List;
 /**
  * A sender as its plugin has it. As safe for concurrent use as the sender.
  *
- * <p>The server never refers to it, so that it notices when the plugin has forgotten the sender. It is reachable as long as
+ * <p>The server refers to it only while a rescheduled request waits for its next execution, so that it notices when the
+ * plugin has forgotten the sender. It is reachable as long as
  * a response of it is, or a tensor of that. It stays reachable until a call has returned: the end of a sender that is
  * not used otherwise is no forgotten one.
  */
 public final class SenderHandle implements ResponseSender {
     private final EndableSender sender;
     private final Reachability reachability;
+    private final PluginHandles.SenderEnd end;
 
-    SenderHandle(EndableSender sender, Reachability reachability) {
+    SenderHandle(EndableSender sender, Reachability reachability, PluginHandles.SenderEnd end) {
         this.sender = sender;
         this.reachability = reachability;
+        this.end = end;
     }
 
     /**
@@ -44,7 +47,9 @@ public final class SenderHandle implements ResponseSender {
 
     @Override
     public InferenceResponse newResponse() {
-        return new ResponseHandle(this, sender.newResponse());
+        InferenceResponse response = sender.newResponse();
+        end.begun(sender);
+        return new ResponseHandle(this, response);
     }
 
     @Override
@@ -61,6 +66,7 @@ public final class SenderHandle implements ResponseSender {
         try {
             sender.complete(own(last));
         } finally {
+            end.ended(sender);
             Reference.reachabilityFence(this);
         }
     }
@@ -79,6 +85,7 @@ public final class SenderHandle implements ResponseSender {
         try {
             sender.complete();
         } finally {
+            end.ended(sender);
             Reference.reachabilityFence(this);
         }
     }
@@ -88,6 +95,7 @@ public final class SenderHandle implements ResponseSender {
         try {
             sender.fail(error);
         } finally {
+            end.ended(sender);
             Reference.reachabilityFence(this);
         }
     }

@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * One block of zeros in the tensor memory, which all zero tensors of a model share. It grows, and is {@linkplain #free
  * freed} as a whole. Safe for use by any thread.
  *
- * <p>A block that is freed, or replaced by a larger one, ends with the last tensor in it. Nothing writes to a block. Threads that need
- * no larger one do not wait while one is cleared.
+ * <p>A block that is freed, or replaced by a larger one, ends with the last tensor in it. Nothing writes to a block. Threads
+ * that need no larger one do not wait while one is cleared.
  */
 public final class ZeroMemory {
     /** The divisor of the part by which a new block is larger than needed, so that slow growth copies little. */
