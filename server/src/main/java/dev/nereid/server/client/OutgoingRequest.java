@@ -13,6 +13,7 @@ import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.call.CallChain;
 import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.scheduler.client.RunningExecution;
+import dev.nereid.scheduler.memory.CallerArenas;
 import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.server.repository.ModelKey;
@@ -230,7 +231,8 @@ final class OutgoingRequest implements ModelRequest {
                 throw reason;
             });
             server = clients.server();
-            tensors.forEach(tensor -> keep(tensor).ifPresent(kept.memory::add));
+            tensors.forEach(
+                    tensor -> keep(tensor).ifPresentOrElse(kept.memory::add, () -> CallerArenas.add(tensor.data())));
             outgoing = request(waiting, kept);
             request.begin(causes);
         } catch (InferenceException e) {

@@ -6,6 +6,7 @@ import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.scheduler.Supervision;
+import dev.nereid.scheduler.memory.CallerArenas;
 import dev.nereid.server.dependency.ModelDependencies;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.MemoryRefresh;
@@ -30,6 +31,7 @@ import dev.nereid.testkit.FakeRequest;
 import dev.nereid.testkit.LeakCheckingMemory;
 import dev.nereid.testkit.ReceivedRequest;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
@@ -249,6 +251,23 @@ final class ModelRequestTest {
         try (ModelResponse response =
                 request("echo").send().toCompletableFuture().join()) {
             assertThat(response.isFinal()).isTrue();
+        }
+    }
+
+    /** Else the server would read an input past the close of its arena. */
+    @Test
+    void recordsTheArenasOfItsSender() {
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment own = arena.allocate(4, 4);
+
+            client.request("echo")
+                    .input("INPUT0", Tensor.of(DataType.FP32, Shape.of(1, 1), own))
+                    .send()
+                    .thenAccept(ModelResponse::close);
+
+            assertThat(sent().request().inputs().getFirst().data()).isEqualTo(own);
+            assertThat(CallerArenas.contain(own)).isTrue();
+            assertThat(CallerArenas.contain(Arena.ofAuto().allocate(4))).isFalse();
         }
     }
 
