@@ -16,6 +16,9 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Runs the loads of models on platform threads, since backends load in native code. Safe for use by any thread. The
@@ -28,6 +31,8 @@ import java.util.concurrent.TimeoutException;
 final class LoadThreads implements LoadWaits {
     /** The most pauses at a time, for each permit. */
     static final int MAX_PAUSES = 4;
+
+    private static final Logger LOG = LoggerFactory.getLogger(LoadThreads.class);
 
     private static final long IDLE_SECONDS = 5;
 
@@ -44,6 +49,10 @@ final class LoadThreads implements LoadWaits {
 
     private final Semaphore permits;
     private final Semaphore pauses;
+
+    /** Whether a load had to wait with its permit, which is logged once. */
+    private final AtomicBoolean noneLeft = new AtomicBoolean();
+
     private final Runnable whenFreed;
 
     /** The threads of loads that have permits. */
@@ -117,7 +126,13 @@ final class LoadThreads implements LoadWaits {
 
     @Override
     public boolean await(CompletableFuture<?> stage, Duration limit) throws InterruptedException {
-        boolean isCounted = !stage.isDone() && isLoad() && pauses.tryAcquire();
+        boolean isPausing = !stage.isDone() && isLoad();
+        boolean isCounted = isPausing && pauses.tryAcquire();
+        if (isPausing && !isCounted && noneLeft.compareAndSet(false, true)) {
+            LOG.warn(
+                    "as many loads as possible wait for slow instances or other work: further ones keep their permits of"
+                            + " --model-load-thread-count while they wait");
+        }
         return await(stage, limit, isCounted, isCounted);
     }
 

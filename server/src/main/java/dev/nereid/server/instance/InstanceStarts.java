@@ -4,12 +4,12 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelInstance;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,10 +24,22 @@ public final class InstanceStarts {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceStarts.class);
 
     private final LoadWaits waits;
-    private final Consumer<List<String>> report;
+    private final Report report;
 
     /** The starts that go on though their instances are to be closed, by the key of the model. */
     private final Map<String, Set<CompletableFuture<Void>>> stuck = new ConcurrentHashMap<>();
+
+    /** Receives the instances of a load that take long. */
+    @FunctionalInterface
+    interface Report {
+        /**
+         * Receives a report.
+         *
+         * @param instances the names of those that have not started
+         * @param waited how long the load has waited for them
+         */
+        void waiting(List<String> instances, Duration waited);
+    }
 
     /**
      * Creates the starts of a server's instances.
@@ -42,17 +54,17 @@ public final class InstanceStarts {
      * Creates the starts of a server's instances.
      *
      * @param waits the waits of its loads
-     * @param report receives the names of instances that have not started after each {@link LoadWaits#INTERVAL}
+     * @param report receives the instances that have not started after each {@link LoadWaits#INTERVAL}
      */
-    InstanceStarts(LoadWaits waits, Consumer<List<String>> report) {
+    InstanceStarts(LoadWaits waits, Report report) {
         this.waits = waits;
         this.report = report;
     }
 
-    private static void log(List<String> instances) {
+    private static void log(List<String> instances, Duration waited) {
         LOG.atWarn()
                 .addKeyValue("instances", instances)
-                .log("instances {} have not started after another {} s", instances, LoadWaits.INTERVAL.toSeconds());
+                .log("instances {} have not started after {} s", instances, waited.toSeconds());
     }
 
     /** Returns the waits of loads. */
@@ -82,8 +94,10 @@ public final class InstanceStarts {
             });
         }
         try {
+            Duration waited = Duration.ZERO;
             while (!waits.await(ended, LoadWaits.INTERVAL)) {
-                report.accept(pending(plans, starts));
+                waited = waited.plus(LoadWaits.INTERVAL);
+                report.waiting(pending(plans, starts), waited);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

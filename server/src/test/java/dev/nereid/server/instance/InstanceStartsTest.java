@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 
 /** The end of the wait for instances. */
 final class InstanceStartsTest {
-    private final List<List<String>> reports = new ArrayList<>();
+    private final List<String> reports = new ArrayList<>();
     private final CompletableFuture<Void> first = new CompletableFuture<>();
     private final CompletableFuture<Void> second = new CompletableFuture<>();
 
@@ -41,7 +41,7 @@ final class InstanceStartsTest {
     }
 
     private void await(LoadWaits waits) {
-        new InstanceStarts(waits, reports::add)
+        new InstanceStarts(waits, (instances, waited) -> reports.add(instances + " " + waited.toSeconds()))
                 .await(List.of(plan("m_0"), plan("m_1")), List.of(new Instance(first), new Instance(second)));
     }
 
@@ -82,7 +82,7 @@ final class InstanceStartsTest {
             return check(stage, limit);
         });
 
-        assertThat(reports).containsExactly(List.of("m_0", "m_1"), List.of("m_1"));
+        assertThat(reports).containsExactly("[m_0, m_1] 3600", "[m_1] 7200");
     }
 
     @Test
