@@ -83,7 +83,10 @@ public interface InferenceRequest extends RequestView {
      *
      * <p>Leased memory counts in the limits of the server, as that of a request in flight, and the instance is not closed
      * before the end of the lease: an unload waits for it. The server ends a lease that is forgotten, and logs that: the
-     * plugin can reach neither the lease, nor the request, nor a tensor of it.
+     * plugin can reach neither the lease, nor the request, nor a tensor of it. Only tensors count that {@link #input} returns
+     * after the first call of this method or of {@link #sender()} in the model; in decoupled models all that it returns. Those
+     * of {@link Batch#gather}, and memory of another model or a program that sent the request, never count. So a model that
+     * reads an input later keeps the lease.
      *
      * @return ends the lease: to be run once, on any thread; later runs do nothing. It never blocks
      * @throws IllegalStateException if the execution is finished, and the sender ended or never requested

@@ -96,8 +96,10 @@ public interface ModelRequest {
      * @param tensor its content: an input of the causing request, an output of a {@link ModelResponse} that is open
      *     when the request is sent, or memory of the caller. That of the caller stays valid and unchanged until the request
      *     is complete, its responses are closed, and {@linkplain ModelResponse#lease leases} of their outputs have ended,
-     *     since an output may lie in it. The server keeps inputs and outputs as long, which may be closed once the request is
-     *     sent, and copies an array of the heap now
+     *     since an output may lie in it, and until the other model has ended its {@linkplain
+     *     InferenceRequest#leaseInputs leases} of its inputs: a read after the close of an arena fails there. The server
+     *     keeps inputs and outputs as long, which may be closed once the request is sent, and copies an array of the heap
+     *     now
      * @return this request
      */
     ModelRequest input(String name, Tensor tensor);

@@ -17,7 +17,8 @@ package dev.nereid.spi;
  * is dropped.
  *
  * <p>A plugin that can reach neither the sender, nor its request, nor a response or tensor of it, has forgotten it: the
- * server fails the request with {@link ErrorCode#INTERNAL} and logs that, at a later collection of the heap.
+ * server fails the request with {@link ErrorCode#INTERNAL} and logs that, at a later collection of the heap. Of inputs, the
+ * tensors count that {@link InferenceRequest#leaseInputs} says. So a model that reads an input later keeps the sender.
  *
  * @since 1.0
  */
