@@ -1506,6 +1506,52 @@ class TritonPythonModel:
         self.assertEqual([50000.0, 50000.0], process.one({"IN": np.full(10000, 7.0)}).outputs["OUT"].tolist())
         self.eventually(lambda: process.one({"IN": np.zeros(1)}) and not process.held)
 
+    def test_forked_processes_have_arrays_of_their_own(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        out = []
+        for r in requests:
+            tensor = r.inputs()[0]
+            array = tensor.as_numpy()
+            m = array[0]
+            if m != 7:
+                out.append(pb_utils.InferenceResponse([pb_utils.Tensor("OUT", array)]))
+                continue
+            other = r.inputs()[1]
+            reader, writer = os.pipe()
+            go, start = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.read(go, 1)
+                seen = [float(array[0]), float(array[-1])]
+                array[:] = -1
+                made = other.as_numpy()
+                made[:] = -2
+                try:
+                    r.get_response_sender().send(answer("x"))
+                except pb_utils.TritonModelException as e:
+                    seen.append(str(e))
+                os.write(writer, json.dumps(seen).encode())
+                os._exit(0)
+            array[-1] = 9
+            os.write(start, b"x")
+            seen = json.loads(os.read(reader, 1000))
+            os.waitpid(child, 0)
+            seen += [float(array[0]), float(array[1]), float(array[-1]), float(other.as_numpy().sum())]
+            out.append(answer(json.dumps(seen)))
+        return out
+""", inputs=["A", "B"])
+        for value in (1, 2, 3):
+            array = np.full(10000, float(value))
+            process.one({"A": array, "B": array})
+        process.auto_release = False  # a response that lies in a free slot
+        array = np.full(10000, 7.0)
+        self.assertEqual([7, 7, "Unable to send response. A forked process cannot send responses.", 7, 7, 9, 70000],
+                         json.loads(process.one({"A": array, "B": array}).outputs["OUT"][0].decode()))
+        self.assertTrue(np.array_equal(array + 1, process.one({"A": array + 1, "B": array}).outputs["OUT"]))
+        self.eventually(lambda: not process.held)
+
     def test_pool_of_initialize(self):
         process = self.loaded("""
 import multiprocessing

@@ -12,9 +12,10 @@ import threading
 from typing import Any, List, Optional
 
 from . import protocol
-from .memory import live_slots
+from .memory import LentSlot, Privacy, live_slots
 from .protocol import CALL_HEAD, CALL_RESULT, F64, HEADER, HEADER_SIZE, SHAPES, TENSOR, TENSOR_SIZE
 
+_COPY_SECONDS = 10.0
 _PASSED_ON = frozenset(
     (
         protocol.CALL, protocol.CALL_CREDIT, protocol.CALL_CANCEL, protocol.CALL_DROP, protocol.CONTROL,
@@ -29,6 +30,10 @@ class Forks:
     def __init__(self, runner: Any) -> None:
         self._runner = runner
         self._pair: Optional[tuple] = None
+        self._slots: List[Any] = []
+        self._lent: List[Any] = []
+        self._privacy: Any = None
+        self._kept: List[Any] = []
         os.register_at_fork(
             before=self._before, after_in_parent=self._after_in_parent, after_in_child=self._after_in_child
         )
@@ -37,35 +42,65 @@ class Forks:
         runner = self._runner
         self._pair = None
         if runner.log_ready and not runner.channel.forked:
+            # Shared memory stays shared after a fork. Slots that the process may still read are not used again.
+            self._slots = slots = live_slots()
+            # Arrays of the model are private: the process gets copies of them, and this one waits meanwhile.
+            self._lent = [slot for slot in slots if type(slot) is LentSlot]
             try:
+                if self._lent and self._privacy is None:
+                    self._privacy = Privacy()
                 self._pair = socket.socketpair()
-            except OSError:
+            except (OSError, ImportError, AttributeError):
                 pass
 
     def _after_in_parent(self) -> None:
         pair, self._pair = self._pair, None
-        if pair is not None:
+        slots, self._slots = self._slots, []
+        lent, self._lent = self._lent, []
+        if pair is None:
+            self._kept.extend(slots)  # nothing tells the end of the process
+        else:
             pair[1].close()
-            child = _Child(self._runner, pair[0])
+            copied = _copied(pair[0]) if lent else b"\0"
+            if copied == b"\1":
+                slots = [slot for slot in slots if type(slot) is not LentSlot]
+            child = _Child(self._runner, pair[0], slots, not copied)
             threading.Thread(target=child.serve, name="forked-process", daemon=True).start()
 
     def _after_in_child(self) -> None:
         pair, self._pair = self._pair, None
         runner = self._runner
+        lent, self._lent = self._lent, []
+        copied = bool(lent) and self._privacy is not None and self._privacy.take(lent)
         if pair is not None:
             pair[0].close()
+            if lent:
+                pair[1].sendall(b"\1" if copied else b"\0")
         runner.after_fork(None if pair is None else pair[1])
+        self._slots = []
+        self._kept = []
         if runner.owns_signal(signal.getsignal(signal.SIGTERM)):
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _copied(connection: socket.socket) -> bytes:
+    """Waits until a forked process has its copies of the arrays: 1, or 0 if it has none. Empty if it takes long."""
+    connection.settimeout(_COPY_SECONDS)
+    try:
+        return connection.recv(1)
+    except OSError:
+        return b""
+    finally:
+        connection.settimeout(None)
 
 
 class _Child:
     """A forked process, as its parent sees it."""
 
-    def __init__(self, runner: Any, connection: socket.socket) -> None:
+    def __init__(self, runner: Any, connection: socket.socket, slots: List[Any], late: bool) -> None:
         self._runner = runner
-        # Shared memory stays shared after a fork: slots that the process may still read are not used again.
-        self._slots = live_slots()
+        self._slots = slots
+        self._late = late
         self._connection = connection
         self._calls: set = set()
         self._outgoing: "queue.SimpleQueue[Optional[bytes]]" = queue.SimpleQueue()
@@ -74,6 +109,8 @@ class _Child:
     def serve(self) -> None:
         """Passes frames on until the process ends. The loop of a thread for each process."""
         try:
+            if self._late:
+                self._receive(1)
             while True:
                 head = self._receive(HEADER_SIZE)
                 length, kind, flags, _, ident = HEADER.unpack(head)

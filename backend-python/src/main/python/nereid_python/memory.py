@@ -19,7 +19,7 @@ MOST_LENT = 8
 SMALLEST_SLOT = 4096
 SMALLEST_SEGMENT = 1 << 20
 IDLE_SECONDS = 10.0
-
+_MAP_FIXED = 0x10
 
 #: Slots that tensors or arrays of this process lie in, by their identity.
 LIVE_SLOTS: "Dict[int, weakref.ref]" = {}
@@ -61,6 +61,35 @@ class Segment:
             self.mapping.close()
         except BufferError:
             pass
+
+
+class Privacy:
+    """Gives a forked process its own copy of the arrays over lent slots, at their addresses.
+
+    Made before the fork, since a forked process should load no library.
+    """
+
+    def __init__(self) -> None:
+        import ctypes
+
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._map = libc.mmap
+        self._map.restype = ctypes.c_void_p
+        self._map.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+        self._move = ctypes.memmove
+        self._copy = ctypes.string_at
+
+    def take(self, slots: "List[LentSlot]") -> bool:
+        """Copies the slots in place. Returns whether all were copied."""
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED
+        for slot in slots:
+            address = slot.segment.address + slot.offset
+            size = -(-slot.size // mmap.PAGESIZE) * mmap.PAGESIZE
+            content = self._copy(address, slot.size)
+            if self._map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0) != address:
+                return False
+            self._move(address, content, slot.size)
+        return True
 
 
 class IncomingSlot:
@@ -134,12 +163,19 @@ class Memory:
         self._free: Dict[int, Deque[Tuple[Segment, int]]] = {}
         self._refusals = 0
         self._given = 0
+        self._forked = False
         self.lent = 0
+
+    def after_fork(self) -> None:
+        """Leaves all slots to the parent process: this one neither gives them out nor takes them back."""
+        self._forked = True
+        self._lock = threading.RLock()
+        self._free = {}
 
     def lend(self, size: int) -> Optional[LentSlot]:
         """Returns an outgoing slot for an array of the model, if one is free and few are lent."""
         slot_size = 1 << (size - 1).bit_length()
-        if self.lent >= MOST_LENT or not self._free.get(slot_size):
+        if self.lent >= MOST_LENT or not self._free.get(slot_size):  # in a forked process there are none
             return None
         with self._lock:
             free = self._free.get(slot_size)
@@ -152,6 +188,8 @@ class Memory:
 
     def take_back(self, slot: LentSlot) -> None:
         """Takes a slot back that was lent; called by its finalizer."""
+        if self._forked:
+            return
         self.lent -= 1
         self.release(slot.segment.ident, slot.offset)
 
@@ -205,6 +243,8 @@ class Memory:
 
     def release(self, ident: int, offset: int) -> None:
         """Takes an outgoing slot back from the server."""
+        if self._forked:
+            return
         with self._lock:
             segment = self._segments.get(ident)
             if segment is None:

@@ -10,6 +10,7 @@ from .protocol import HEADER, HEADER_SIZE, RESULT
 
 _MORE = "Unable to send response. Non-decoupled model cannot send more than one response."
 _FINAL_FIRST = "Unable to send response. Non-decoupled model cannot send complete final before sending a response."
+_FORKED = "Unable to send response. A forked process cannot send responses."
 _CLOSED = "Unable to send response. Response sender has been closed."
 
 _FINAL_ALONE = RESULT.pack(protocol.RESULT_FINAL, protocol.FLAG_FINAL, 0, 0, 0)
@@ -71,6 +72,8 @@ class RequestState:
 
     def send(self, response: Any, flags: int) -> Optional[str]:
         """Sends a response, the end, or both. Returns the reason where it may not."""
+        if self.runner.channel.forked:
+            return _FORKED
         with RequestState.lock:
             if not self.decoupled:
                 if response is not None:

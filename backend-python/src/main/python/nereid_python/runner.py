@@ -600,6 +600,7 @@ class Runner:
         """Makes this a forked process: it calls models through its parent, and does nothing else."""
         self.channel.after_fork(connection)
         self.calls.after_fork(connection is not None)
+        self.memory.after_fork()
         self.codec.forked = True
         self.execution = 0
         self.main_thread = 0
