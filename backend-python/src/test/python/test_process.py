@@ -1650,6 +1650,47 @@ class TritonPythonModel:
 """)
         self.assertEqual("ok", self.out(process, ""))
 
+    def test_signal_handlers_in_the_middle_of_a_write(self):
+        process = self.loaded("""
+import signal
+class TritonPythonModel:
+    def execute(self, requests):
+        out = []
+        for r in requests:
+            m = mode(r)
+            count = 0
+            raised = 0
+            def handler(*_):
+                nonlocal count
+                count += 1
+                pb_utils.Logger.log_info("signal")
+                if m == "raise" and count % 2:
+                    raise TimeoutError("too long")
+            signal.signal(signal.SIGALRM, handler)
+            data = np.zeros(3000000, np.uint8)
+            signal.setitimer(signal.ITIMER_REAL, 0.001, 0.003)
+            sender = r.get_response_sender()
+            for i in range(20):
+                try:
+                    sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("OUT", data)]))
+                except TimeoutError:
+                    raised += 1
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            sender.send(answer([count, raised]), FINAL)
+""", inline=1 << 30, decoupled=True)
+        receive = process.receive_exactly
+        process.receive_exactly = lambda size: (time.sleep(0.01 if size > 1 << 20 else 0), receive(size))[1]
+        for value in ("log", "raise"):
+            responses = process.execute({"MODE": texts(value)}, 10)[0]
+            count, raised = eval(responses[-1].outputs["OUT"][0].decode())
+            self.assertGreater(count, 10)
+            self.assertEqual(value == "raise", raised > 0)
+            for response in responses[:-1]:
+                self.assertEqual((3000000, 0), (response.outputs["OUT"].size, response.outputs["OUT"].max()))
+            self.eventually(lambda: len(process.logs) >= count)
+            process.logs.clear()
+
     def test_closed_low_descriptors(self):
         process = self.loaded("""
 class TritonPythonModel:

@@ -54,10 +54,12 @@ class Channel:
         self._socket = connection
         self._descriptor = connection.fileno()
         self._receive = connection.recv
-        self._send = connection.sendall
+        self._send = connection.send
         self._on_end = on_end
-        # Reentrant: the collector may run a finalizer that logs, in the middle of a write.
+        # Reentrant: a finalizer or a signal handler may log in the middle of a write.
         self._write_lock = threading.RLock()
+        self._writing = False  # with the lock held: a frame is partly written
+        self._writer = 0
         self._read_lock = threading.Lock()
         self._rest = b""
         self._handlers: List[Optional[Handler]] = [None] * 256
@@ -102,27 +104,30 @@ class Channel:
         self._rest = b""
         self._write_lock = threading.RLock()
         self._read_lock = threading.Lock()
+        self._writing = False
+        self._writer = 0
         self._on_end = _parent_ended
         if connection is not None:
             self._socket = connection
             self._descriptor = connection.fileno()
             self._receive = connection.recv
-            self._send = connection.sendall
+            self._send = connection.send
             self._poll = select.poll()
             self._poll.register(self._descriptor, select.POLLIN | select.POLLHUP | select.POLLERR)
         else:
-            self._send = _ignore
+            self._send = len  # writes nothing: this process has no socket
 
     def send(self, data: bytes) -> None:
         """Writes whole frames, and the releases that have gathered."""
         with self._write_lock:
+            if self._writing:
+                # A signal handler or a finalizer of this thread: the frame goes behind the one that is being written.
+                self._later.append(data)
+                return
             if self._released or self._later:
                 # After the data, which may name a slot that is among the released ones.
                 data = b"".join([data] + self._gathered())
-            try:
-                self._send(data)
-            except OSError:
-                self._on_end()
+            self._write(data)
         if self._later or (self._released and not self.busy):
             self.flush()
 
@@ -148,13 +153,46 @@ class Channel:
             if not self._write_lock.acquire(False):
                 return  # send() looks again, or the watch thread does
             try:
+                if self._writing:
+                    return
                 data = b"".join(self._gathered())
                 if data:
-                    self._send(data)
-            except OSError:
-                self._on_end()
+                    self._write(data)
             finally:
                 self._write_lock.release()
+
+    def _write(self, data: bytes) -> None:
+        """Writes all of the data. What a signal handler of the model raises meanwhile is raised afterwards."""
+        # extend() notes the number of bytes before a signal handler can run.
+        counts: List[int] = []
+        raised: Optional[BaseException] = None
+        self._writer = threading.get_ident()
+        self._writing = True
+        try:
+            try:
+                counts.extend(map(self._send, (data,)))
+            except OSError as error:
+                if error.errno is not None and not counts:
+                    self._on_end()
+                    raise
+                raised = error
+            except BaseException as error:
+                raised = error
+            while sum(counts) < len(data):
+                try:
+                    counts.extend(map(self._send, (memoryview(data)[sum(counts):],)))
+                except OSError as error:
+                    if error.errno is not None:
+                        self._on_end()
+                        raise
+                    raised = error
+                except BaseException as error:
+                    raised = error
+        finally:
+            self._writing = False
+            self._writer = 0
+        if raised is not None:
+            raise raised
 
     def _gathered(self) -> List[bytes]:
         parts = []
@@ -202,8 +240,13 @@ class Channel:
             self._watch_signal.release()
         return frames.popleft()
 
+    def _may_wait(self) -> None:
+        if self._writer and self._writer == threading.get_ident():
+            raise RuntimeError("a signal handler or finalizer cannot wait for the server while a frame is written")
+
     def wait(self, waiter: Waiter) -> None:
         """Waits until ``waiter.done``, and reads meanwhile if no other thread does."""
+        self._may_wait()
         while not waiter.done:
             if self._read_lock.acquire(False):
                 try:
@@ -218,6 +261,7 @@ class Channel:
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Waits until frames have made the condition true; for rare cases."""
+        self._may_wait()
         waiter = Waiter()
         while not condition():
             if self._read_lock.acquire(False):
@@ -416,10 +460,6 @@ class Channel:
 
 
 _SLOT = protocol.Struct("<IIQ")
-
-
-def _ignore(data: bytes) -> None:
-    """Writes nothing: this process has no socket."""
 
 
 def _parent_ended() -> None:
