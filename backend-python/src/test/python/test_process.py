@@ -1055,6 +1055,56 @@ class TritonPythonModel:
         process.cancel(handles[0])
         process.wait_final(handles)
 
+    def test_credit_survives_failed_sends_and_concurrent_ones(self):
+        process = self.loaded("""
+class Broken(np.ndarray):
+    def tobytes(self, *_):
+        raise ValueError("broken")
+class TritonPythonModel:
+    def execute(self, requests):
+        for r in requests:
+            sender = r.get_response_sender()
+            for _ in range(20):
+                try:
+                    sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.zeros(3).view(Broken))]), FINAL)
+                except ValueError:
+                    pass
+            def run():
+                for i in range(50):
+                    sender.send(answer(i))
+            threads = [threading.Thread(target=run) for _ in range(4)]
+            [t.start() for t in threads]
+            [t.join() for t in threads]
+            sender.send(flags=FINAL)
+""", decoupled=True)
+        execution, handles = process.start([{"inputs": {"MODE": texts("")}, "window": 2}])
+        for count in range(2, 201, 2):
+            self.eventually(lambda: len(process.responses.get(handles[0], ())) >= count)
+            self.assertEqual(count, len([r for r in process.responses[handles[0]] if not r.final]))
+            process.grant(handles[0], 2)
+        process.wait_final(handles)
+
+    def test_end_of_a_request_ends_the_wait_for_credit(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        m = mode(requests[0])
+        if m == "joined":
+            self.thread.join(5)
+            requests[0].get_response_sender().send(answer(self.thread.is_alive()), FINAL)
+            return
+        sender = requests[0].get_response_sender()
+        def run():
+            for i in range(3):
+                sender.send(answer(i))
+        self.thread = threading.Thread(target=run)
+        self.thread.start()
+        time.sleep(0.2)
+        raise ValueError("x")
+""", decoupled=True)
+        process.execute([{"inputs": {"MODE": texts("")}, "window": 1}])
+        self.assertEqual("False", self.outputs(process, "joined")[0])
+
     def test_streams_from_many_threads(self):
         process = self.loaded(self.STREAM, decoupled=True)
         requests = [{"inputs": {"MODE": texts("thread 200")}, "window": 16} for _ in range(16)]
@@ -1125,6 +1175,22 @@ class TritonPythonModel:
             process.wait_final(handles)
             self.assertEqual(b"r%d" % i, process.responses[handles[0]][0].outputs["OUT"][0])
         self.assertLess(time.monotonic() - started, 1.2)
+
+    def test_slow_client_does_not_stop_other_streams(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    async def execute(self, requests):
+        for r in requests:
+            for i in range(50):
+                r.get_response_sender().send(answer(i))
+                await asyncio.sleep(0)
+            r.get_response_sender().send(flags=FINAL)
+""", decoupled=True)
+        slow = process.start([{"inputs": {"MODE": texts("")}, "window": 2}])[1]
+        fast = process.start([{"inputs": {"MODE": texts("")}, "window": 100}])[1]
+        process.wait_final(fast, 5)
+        process.wait_final(slow, 5)
+        self.assertEqual(51, len(process.responses[slow[0]]))
 
     def test_failures_of_decoupled_coroutines(self):
         process = self.loaded(self.DECOUPLED, decoupled=True)

@@ -1,5 +1,6 @@
 """The state of requests on this side: responses sent, the end, cancellation, flow control."""
 
+import sys
 import threading
 from typing import Any, List, Optional, Set
 
@@ -16,22 +17,42 @@ _CLOSED = "Unable to send response. Response sender has been closed."
 _FINAL_ALONE = RESULT.pack(protocol.RESULT_FINAL, protocol.FLAG_FINAL, 0, 0, 0)
 
 
+_UNLIMITED = 1 << 62
+
+
 class Flow:
     """Cancellation and credit of a request, set by frames of the server. The runner keeps it by the request's number."""
 
     # Defaults on the class: most requests never change them.
     cancelled = False
-    credit = 1 << 62
+    credit = _UNLIMITED
     waiters: Optional[List[Waiter]] = None
 
+    def grant(self, count: int) -> None:
+        """Adds credit, and wakes the senders that wait for it."""
+        with RequestState.lock:
+            self.credit += count
+        self.wake()
+
     def wake(self) -> None:
-        """Wakes the senders that wait for credit."""
-        waiters = self.waiters
-        if waiters:
-            self.waiters = None
-            for waiter in waiters:
-                waiter.done = True
-                waiter.wake()
+        """Lets the senders that wait for credit look again."""
+        with RequestState.lock:
+            waiters, self.waiters = self.waiters, None
+        for waiter in waiters or ():
+            waiter.done = True
+            waiter.wake()
+
+    def end(self) -> None:
+        """Lets all senders go on: no credit comes any more, and the server ignores what they send."""
+        self.credit = _UNLIMITED
+        if self.waiters:
+            self.wake()
+
+
+def _in_event_loop() -> bool:
+    """Returns whether an event loop runs on this thread."""
+    events = sys.modules.get("asyncio.events")
+    return events is not None and events._get_running_loop() is not None
 
 
 class RequestState:
@@ -40,7 +61,7 @@ class RequestState:
     So its end without a final response is the end of all that could send one: the client then gets an error.
     """
 
-    # Reentrant: a finalizer of the model may send in the middle of a send.
+    # Also guards the credit. Reentrant: a finalizer of the model may send in the middle of a send.
     lock = threading.RLock()
     #: Of the process; set before its first request.
     runner: Any = None
@@ -62,6 +83,7 @@ class RequestState:
         """Ends the request on this side."""
         self.closed = True
         self.runner.flows.pop(self.handle, None)
+        self.flow.end()
 
     def is_cancelled(self) -> bool:
         """Returns whether the request is cancelled; reads the frames that have arrived first."""
@@ -87,17 +109,32 @@ class RequestState:
                 self.sent += 1
             if flags:
                 self.closed = True
+            flow = self.flow
+            granted = response is None or flow.credit > 0
+            if granted and response is not None:
+                flow.credit -= 1
         runner = self.runner
         if response is None:
             runner.channel.send(HEADER.pack(24, protocol.RESPONSE, 0, 0, self.handle) + _FINAL_ALONE)
         else:
-            flow = self.flow
-            if flow.credit <= 0:
-                self._await_credit(flow)
-            flow.credit -= 1
-            self._write(runner, response, flags)
+            try:
+                if not granted:
+                    self._take_credit(flow)
+                    granted = True
+                self._write(runner, response, flags)
+            except BaseException:
+                with RequestState.lock:
+                    if granted:
+                        flow.credit += 1
+                    else:
+                        self.sent -= 1
+                        if flags:
+                            self.closed = False
+                if flow.waiters:
+                    flow.wake()
+                raise
         if flags:
-            runner.flows.pop(self.handle, None)
+            self.close()
         return None
 
     def _write(self, runner: Any, response: Any, flags: int) -> None:
@@ -110,9 +147,9 @@ class RequestState:
             )
         except BaseException as error:
             codec.give_up(held)
-            if flags:
-                self.closed = False
-            if response is not None:
+            with RequestState.lock:
+                if flags:
+                    self.closed = False
                 self.sent -= 1
             if isinstance(error, MemoryRefused):
                 from c_python_backend_utils import TritonModelException
@@ -125,17 +162,20 @@ class RequestState:
         parts[0] = HEADER.pack(position + padding, protocol.RESPONSE, 0, 0, self.handle)
         runner.channel.send(b"".join(parts))
 
-    def _await_credit(self, flow: Flow) -> None:
+    def _take_credit(self, flow: Flow) -> None:
+        """Waits for credit, except on the thread of an event loop, where a wait would stop all other streams."""
         channel = self.runner.channel
         channel.drain()
-        while flow.credit <= 0 and not flow.cancelled:
-            waiter = Waiter()
+        patient = not _in_event_loop()
+        while True:
             with RequestState.lock:
+                if flow.credit > 0 or flow.cancelled or not patient:
+                    flow.credit -= 1
+                    return
+                waiter = Waiter()
                 if flow.waiters is None:
                     flow.waiters = []
                 flow.waiters.append(waiter)
-            if flow.credit > 0 or flow.cancelled:
-                break
             channel.wait(waiter)
 
     def __del__(self) -> None:

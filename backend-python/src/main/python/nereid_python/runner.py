@@ -647,8 +647,7 @@ class Runner:
     def _on_credit(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
         flow = self.flows.get(ident)
         if flow is not None:
-            flow.credit += count
-            flow.wake()
+            flow.grant(count)
 
     def _on_release(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
         position = base + HEADER_SIZE
