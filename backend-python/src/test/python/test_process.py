@@ -512,6 +512,9 @@ class TritonPythonModel:
         if m == "kept":
             self.kept = requests
             return [None for _ in requests]
+        if m == "kept none":
+            self.kept = requests
+            return None
         if m == "drop":
             self.kept = None
         if m == "cycle":
@@ -558,8 +561,8 @@ class TritonPythonModel:
 
     def test_request_that_nothing_answers(self):
         process = self.loaded(self.ERRORS)
-        for value in ("none", "cycle"):
-            responses = process.execute([{"inputs": {"MODE": texts(value)}}] * 2)
+        for value in ("none", "cycle", "kept none"):
+            responses = process.execute([{"inputs": {"MODE": texts(value)}}] * 2, 1)
             for response in responses:
                 self.assertEqual("Python model 'm_0' returned no response and did not use the response sender.",
                                  response[0].error)
@@ -570,6 +573,20 @@ class TritonPythonModel:
         self.assertEqual("drop", self.out(process, "drop"))
         process.wait_final(handles)
         self.assertIn("returned no response", process.responses[handles[0]][0].error)
+
+    def test_sender_lost_in_a_cycle_while_the_model_is_idle(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        gc.disable()
+        loop = [r.get_response_sender() for r in requests]
+        loop.append(loop)
+        return [None for _ in requests] if requests[0].request_id() else None
+""")
+        for _ in range(2):
+            execution, handles = process.start([{"inputs": {"MODE": texts("")}, "id": "x"}])
+            process.wait_final(handles, 5)
+            self.assertIn("released the response sender", process.responses[handles[0]][0].error)
 
     def test_reschedule(self):
         process = self.loaded(self.ERRORS)

@@ -83,6 +83,7 @@ class Channel:
         self.forked = False
         self.closing = False
         self.on_quiet: Callable[[], None] = lambda: None
+        self.on_idle: Callable[[], None] = lambda: None
 
     def handle(self, kind: int, handler: Handler) -> None:
         """Sets the function for frames of a type; it runs on whichever thread reads."""
@@ -451,9 +452,9 @@ class Channel:
     def _quiet(self) -> None:
         """Sleeps until the next frame of the main thread; gives up memory before, and again later."""
         try:
-            self.on_quiet()
+            self.on_idle()
             if not self._watch_signal.acquire(True, 11.0) and not self.busy:
-                self.on_quiet()
+                self.on_idle()
                 self._watch_signal.acquire()
         finally:
             self._watch_asleep = False

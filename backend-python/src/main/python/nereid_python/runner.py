@@ -103,6 +103,7 @@ class Runner:
         handle(protocol.SEGMENT_REMOVE, self._on_segment_remove)
         handle(protocol.LOG_LEVELS, self._on_log_levels)
         channel.on_quiet = self._on_quiet
+        channel.on_idle = self._on_idle
 
     # The main thread
 
@@ -431,6 +432,11 @@ class Runner:
         for index, response in enumerate(results):
             state = states[index]
             if response is None:
+                if result is None and not self.decoupled and self._unanswered(state, requests[index]):
+                    encoded = protocol.text(self._no_response())
+                    parts.append(RESULT.pack(protocol.RESULT_ERROR, 1, 0, 0, 1) + encoded)
+                    position += RESULT.size + len(encoded)
+                    continue
                 if not state.closed and requests[index]._release_flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE:
                     state.close()
                     parts.append(_RESCHEDULE)
@@ -468,6 +474,17 @@ class Runner:
             parts.append(b"\0" * padding)
         parts[0] = HEADER.pack(position + padding, protocol.EXECUTED, 0, count, execution)
         return parts
+
+    def _unanswered(self, state: RequestState, request: InferenceRequest) -> bool:
+        """Ends a request for which ``execute`` returned None without its sender, even if the model still holds it."""
+        with RequestState.lock:
+            if state.closed or state.used or request._release_flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE:
+                return False
+            state.close()
+        return True
+
+    def _no_response(self) -> str:
+        return "Python model '%s' returned no response and did not use the response sender." % self.instance
 
     def _send_executed(self, execution: int, count: int, flags: int, body: bytes) -> None:
         self.channel.send(protocol.frame(protocol.EXECUTED, flags, count, execution, body))
@@ -573,7 +590,7 @@ class Runner:
         if state.used:
             text = "Python model '%s' released the response sender without the final response." % self.instance
         else:
-            text = "Python model '%s' returned no response and did not use the response sender." % self.instance
+            text = self._no_response()
         body = U64.pack(state.handle) + U32.pack(1) + protocol.text(text) + protocol.text("")
         self.channel.send_later(protocol.frame(protocol.FAILED, 0, 1, 0, body))
 
@@ -672,6 +689,12 @@ class Runner:
 
     def _want_segment(self, slot_size: int) -> None:
         self.channel.send(protocol.frame(protocol.SEGMENT_WANTED, 0, 0, slot_size))
+
+    def _on_idle(self) -> None:
+        if self.flows:
+            # Perhaps a cycle holds a request or its sender; while the model is idle the collector does not run.
+            self._collect()
+        self._on_quiet()
 
     def _on_quiet(self) -> None:
         for ident in self.memory.idle():
