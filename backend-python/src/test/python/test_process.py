@@ -709,9 +709,29 @@ class TritonPythonModel:
                 t.as_numpy()
             elif m == "big":
                 out.append(pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.zeros(1 << 22, np.uint8))]))
+            elif m == "huge":
+                out.append(pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.zeros(65 << 20, np.uint8))]))
+            elif m == "huge call":
+                r = pb_utils.InferenceRequest(model_name="m", requested_output_names=[], inputs=[pb_utils.Tensor("X", np.zeros(65 << 20, np.uint8))])
+                out.append(answer([r.exec().error().message(), asyncio.run(called(r)).error().message()]))
+            elif m == "limit":
+                import resource
+                with open("/proc/self/statm") as f:
+                    size = int(f.read().split()[0]) * 4096
+                resource.setrlimit(resource.RLIMIT_AS, (size + (4 << 20), -1))
+                out.append(answer("limited"))
+            elif m == "no limit":
+                resource = sys.modules["resource"]
+                resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+                out.append(answer("not limited"))
             else:
                 out.append(pb_utils.InferenceResponse([pb_utils.Tensor("OUT", t.as_numpy())]))
         return out
+"""
+
+    IDENTITY += """
+async def called(request):
+    return await request.async_exec()
 """
 
     def test_all_types_inline_and_in_shared_memory(self):
@@ -803,12 +823,53 @@ class TritonPythonModel:
         self.assertEqual([], [s for s in process.segments.values() if s.outgoing])
         self.assertEqual(1 << 22, process.one({"MODE": texts("big"), "IN": np.zeros(1)}).outputs["OUT"].size)
 
-    def test_refused_memory_fails_the_response_alone(self):
+    def test_tensors_go_into_the_frame_where_memory_is_refused(self):
         process = self.loaded(self.IDENTITY, memory_limit=1 << 21)
-        first, second = process.execute([{"inputs": {"MODE": texts("big"), "IN": np.zeros(1)}},
-                                         {"inputs": {"MODE": texts(""), "IN": np.zeros(1)}}])
-        self.assertEqual("Failed to increase the shared memory pool size to 4194304 bytes.", first[0].error)
-        self.assertEqual([0], second[0].outputs["OUT"].tolist())
+        first, second, third = process.execute([{"inputs": {"MODE": texts(value), "IN": np.zeros(1)}}
+                                                for value in ("big", "huge", "")])
+        self.assertEqual(1 << 22, first[0].outputs["OUT"].size)
+        self.assertEqual("Failed to increase the shared memory pool size to 134217728 bytes.", second[0].error)
+        self.assertEqual([0], third[0].outputs["OUT"].tolist())
+        self.assertEqual([], process.places)
+        error = "Failed to increase the shared memory pool size to 134217728 bytes."
+        self.assertEqual(str([error, error]), process.one({"MODE": texts("huge call"), "IN": np.zeros(1)}).outputs["OUT"][0].decode())
+
+    def test_idle_segments_make_room_for_slots_of_other_sizes(self):
+        process = self.loaded(self.IDENTITY, memory_limit=9 << 19)
+        array = np.zeros(1 << 18)  # 2 MiB
+        self.assertEqual(1 << 22, process.one({"MODE": texts("big"), "IN": np.zeros(1)}).outputs["OUT"].size)
+        self.assertEqual(1, len(process.places))
+        process.memory_limit += 2 << 20  # for the input
+        for _ in range(2):
+            self.assertEqual(array.shape, process.one({"MODE": texts(""), "IN": array}).outputs["OUT"].shape)
+            self.assertEqual(1 << 22, process.one({"MODE": texts("big"), "IN": np.zeros(1)}).outputs["OUT"].size)
+        self.assertEqual(5, len(process.places))
+
+    def test_segments_that_cannot_be_mapped(self):
+        from nereid_python.memory import Memory, MemoryRefused
+
+        process = self.loaded(self.IDENTITY)
+        self.out(process, "limit", )
+        array = np.zeros(4 << 20)
+        for _ in range(2):
+            self.assertEqual("Failed to increase the shared memory pool size to 33554432 bytes.",
+                             process.one({"MODE": texts(""), "IN": array}).error)
+            self.eventually(lambda: not process.held)
+        self.out(process, "no limit")
+        self.assertEqual(array.shape, process.one({"MODE": texts(""), "IN": array}).outputs["OUT"].shape)
+
+        wanted, returned = [], []
+
+        def want(slot_size):
+            wanted.append(slot_size)
+            with open(os.devnull, "w") as sys.stderr:
+                memory.add(len(wanted), "/no/such/path", 1 << 20, True, slot_size)
+
+        memory = Memory(want, lambda condition: self.assertTrue(condition()), returned.extend)
+        self.addCleanup(setattr, sys, "stderr", sys.stderr)
+        memory.refuse(8192)
+        self.assertRaises(MemoryRefused, memory.allocate, 4096)
+        self.assertEqual(([4096], [1]), (wanted, returned))
 
     RETURNED = """
 class TritonPythonModel:

@@ -17,6 +17,7 @@ from c_python_backend_utils import (
 from . import protocol
 from .channel import Waiter
 from .codec import put_parameters
+from .memory import MemoryRefused
 from .protocol import CALL_HEAD, CALL_RESULT, F64, HEADER, HEADER_SIZE, U32, Reader
 
 WINDOW = 32
@@ -196,6 +197,10 @@ class Calls:
         try:
             for tensor in request._inputs:
                 position = codec.put_named_tensor(parts, position, tensor, held)
+        except MemoryRefused as refused:
+            codec.give_up(held)
+            stream.arrived(error_response(1, str(refused)), True)
+            return stream
         except BaseException:
             codec.give_up(held)
             raise
@@ -216,10 +221,13 @@ class Calls:
         position += parameters_size
         # Tensors of dropped calls are read too: their slots are released.
         tensors = []
+        unmapped = 0
         take = self._runner.codec.take_tensor
         for _ in range(outputs):
             tensor, position = take(data, base, position, "", None)
             tensors.append(tensor)
+            if tensor._data is None:
+                unmapped = tensor._size
         final = flags & protocol.CALL_FINAL
         stream = self._streams.pop(ident, None) if final else self._streams.get(ident)
         if stream is None:
@@ -228,6 +236,8 @@ class Calls:
             if flags & protocol.CALL_REFUSED:
                 text = "Model %s - Error when running inference: %s" % (stream.model, text)
             response = error_response(code, text)
+        elif unmapped:
+            response = error_response(1, str(MemoryRefused(unmapped)))
         else:
             response = _new_response(InferenceResponse)
             response._outputs = tensors

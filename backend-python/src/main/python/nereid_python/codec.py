@@ -8,8 +8,11 @@ import numpy as np
 from c_python_backend_utils import InferenceResponse, Tensor
 
 from . import protocol
-from .memory import IncomingSlot, LentSlot, Memory
+from .memory import IncomingSlot, LentSlot, Memory, MemoryRefused
 from .protocol import I64, RESULT, SHAPES, TENSOR, TENSOR_SIZE, TENSORS, U32
+
+#: The largest tensor that goes into a frame where shared memory is used up.
+INLINE_MAXIMUM = 64 << 20
 
 _new = Tensor.__new__
 _PACK = tuple(layout.pack for layout in TENSORS)
@@ -42,10 +45,15 @@ class Codec:
             tensor._offset = offset = base + offset
             position = offset + size
         else:
-            found = self._memory.segment(segment)
-            tensor._slot = IncomingSlot(found, offset, size, self._release)
-            tensor._data = found.view
-            tensor._offset = offset
+            try:
+                found = self._memory.segment(segment)
+                tensor._slot = IncomingSlot(found, offset, size, self._release)
+                tensor._data = found.view
+                tensor._offset = offset
+            except MemoryRefused:
+                # The memory cannot be mapped. The caller sees that there is no data.
+                self._release(segment, offset)
+                tensor._slot = tensor._data = None
         tensor._size = size
         if names is not None:
             tensor._name = names[index]
@@ -79,18 +87,21 @@ class Codec:
                 lent = array.base
                 if moves is not None and type(lent) is LentSlot and lent.move is None and lent.is_whole(array):
                     lent.move = moved = [False]
-                    moves.append((moved, weakref.ref(lent), len(parts), index, tensor._dtype, shape))
+                    place = (lent.segment.ident, lent.offset)
+                    moves.append((moved, weakref.ref(lent), len(parts), index, tensor._dtype, shape, place))
                     parts.append(
                         _PACK[rank](index, tensor._dtype, rank, lent.segment.ident, lent.offset, size, *shape)
                     )
                     return position + TENSOR_SIZE + (rank << 3)
-                segment, offset = self._memory.allocate(size)
-                held.append((segment.ident, offset))
-                np.copyto(np.ndarray(shape, array.dtype, segment.view, offset), array)
-                parts.append(
-                    _PACK[rank](index, tensor._dtype, rank, segment.ident, offset, size, *shape)
-                )
-                return position + TENSOR_SIZE + (rank << 3)
+                slot = self._allocate(size)
+                if slot is not None:
+                    segment, offset = slot
+                    held.append((segment.ident, offset))
+                    np.copyto(np.ndarray(shape, array.dtype, segment.view, offset), array)
+                    parts.append(
+                        _PACK[rank](index, tensor._dtype, rank, segment.ident, offset, size, *shape)
+                    )
+                    return position + TENSOR_SIZE + (rank << 3)
             chunk = array.tobytes()
         else:
             size = tensor._size
@@ -103,13 +114,15 @@ class Codec:
                 )
                 return position + TENSOR_SIZE + (rank << 3)
             if size > self.inline_limit and not self.forked:
-                segment, offset = self._memory.allocate(size)
-                held.append((segment.ident, offset))
-                segment.view[offset:offset + size] = memoryview(data)[start:start + size]
-                parts.append(
-                    _PACK[rank](index, tensor._dtype, rank, segment.ident, offset, size, *shape)
-                )
-                return position + TENSOR_SIZE + (rank << 3)
+                slot = self._allocate(size)
+                if slot is not None:
+                    segment, offset = slot
+                    held.append((segment.ident, offset))
+                    segment.view[offset:offset + size] = memoryview(data)[start:start + size]
+                    parts.append(
+                        _PACK[rank](index, tensor._dtype, rank, segment.ident, offset, size, *shape)
+                    )
+                    return position + TENSOR_SIZE + (rank << 3)
             chunk = bytes(data[start:start + size])
         position += TENSOR_SIZE + (rank << 3)
         padding = -position & 7
@@ -120,6 +133,24 @@ class Codec:
         parts.append(chunk)
         return position + size
 
+    def _allocate(self, size: int) -> Any:
+        """Returns a slot, or None for a tensor that goes into the frame since there is no memory."""
+        try:
+            return self._memory.allocate(size)
+        except MemoryRefused:
+            if size > INLINE_MAXIMUM:
+                raise
+            return None
+
+    def undo_moves(self, moves: List[Any]) -> None:
+        """Takes all lent slots back that a frame would have named, which is not sent."""
+        for moved, reference, _, _, _, _, place in moves:
+            lent = reference()
+            if moved[0] or lent is None:
+                self._memory.release(*place)
+            else:
+                lent.move = None
+
     def give_up(self, held: List[Any]) -> None:
         """Takes the slots back that were allocated for a frame that is not sent."""
         for slot in held:
@@ -129,7 +160,7 @@ class Codec:
 
     def finish_moves(self, parts: List[bytes], moves: List[Any], held: List[Any]) -> None:
         """Copies the arrays over lent slots that the model still holds; all others belong to the server now."""
-        for moved, reference, at, index, dtype, shape in moves:
+        for moved, reference, at, index, dtype, shape, _ in moves:
             lent = reference()
             if moved[0] or lent is None:
                 continue

@@ -149,20 +149,29 @@ class LentSlot:
 
 
 class MemoryRefused(Exception):
-    """The server gives no more shared memory."""
+    """There is no more shared memory, or it cannot be mapped."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__("Failed to increase the shared memory pool size to %d bytes." % size)
 
 
 class Memory:
     """Segments of this process, and the allocator of outgoing slots. Thread-safe."""
 
-    def __init__(self, want: Callable[[int], None], wait: Callable[[Callable[[], bool]], None]) -> None:
+    def __init__(
+        self, want: Callable[[int], None], wait: Callable[[Callable[[], bool]], None],
+        give_back: Callable[[List[int]], None] = lambda idents: None,
+    ) -> None:
         self._want = want
         self._wait = wait
+        self._give_back = give_back
         self._lock = threading.RLock()
         self._segments: Dict[int, Segment] = {}
         self._free: Dict[int, Deque[Tuple[Segment, int]]] = {}
-        self._refusals = 0
-        self._given = 0
+        # By the size of slots: answers of the server to SEGMENT_WANTED, with a segment or without.
+        self._refusals: Dict[int, int] = {}
+        self._given: Dict[int, int] = {}
+        self._unmapped: Dict[int, Tuple[str, int]] = {}
         self._forked = False
         self.lent = 0
 
@@ -194,11 +203,35 @@ class Memory:
         self.release(slot.segment.ident, slot.offset)
 
     def segment(self, ident: int) -> Segment:
-        return self._segments[ident]
+        """Returns a segment; tries again to map an incoming one that could not be mapped."""
+        segment = self._segments.get(ident)
+        if segment is None:
+            path, size = self._unmapped[ident]
+            try:
+                segment = Segment(ident, path, size, False)
+            except (OSError, ValueError, MemoryError):
+                raise MemoryRefused(size) from None
+            with self._lock:
+                self._segments[ident] = segment
+                self._unmapped.pop(ident, None)
+        return segment
 
     def add(self, ident: int, path: str, size: int, outgoing: bool, slot_size: int) -> None:
-        """Maps a segment; an outgoing one is cut into slots of one size."""
-        segment = Segment(ident, path, size, outgoing)
+        """Maps a segment; an outgoing one is cut into slots of one size.
+
+        What cannot be mapped (limits of address space or descriptors) is tried again when a tensor needs it, or given back.
+        """
+        try:
+            segment = Segment(ident, path, size, outgoing)
+        except (OSError, ValueError, MemoryError) as error:
+            sys.stderr.write("shared memory of %d bytes cannot be mapped: %s\n" % (size, error))
+            if outgoing:
+                self._give_back([ident])
+                self.refuse(slot_size)
+            else:
+                with self._lock:
+                    self._unmapped[ident] = (path, size)
+            return
         with self._lock:
             self._segments[ident] = segment
             if outgoing:
@@ -207,16 +240,17 @@ class Memory:
                 free = self._free.setdefault(slot_size, collections.deque())
                 for offset in range(0, size - slot_size + 1, slot_size):
                     free.append((segment, offset))
-                self._given += 1
+                self._given[slot_size] = self._given.get(slot_size, 0) + 1
 
-    def refuse(self) -> None:
-        """Notes that the server has refused a segment."""
+    def refuse(self, slot_size: int) -> None:
+        """Notes that there is no segment for slots of this size."""
         with self._lock:
-            self._refusals += 1
+            self._refusals[slot_size] = self._refusals.get(slot_size, 0) + 1
 
     def remove(self, ident: int) -> None:
         """Unmaps an incoming segment that the server takes back. Outgoing ones are returned by ``idle`` alone."""
         with self._lock:
+            self._unmapped.pop(ident, None)
             segment = self._segments.get(ident)
             if segment is None or segment.outgoing:
                 return
@@ -226,6 +260,7 @@ class Memory:
     def allocate(self, size: int) -> Tuple[Segment, int]:
         """Returns an outgoing slot of at least ``size`` bytes; asks the server for a segment if none is free."""
         slot_size = SMALLEST_SLOT if size <= SMALLEST_SLOT else 1 << (size - 1).bit_length()
+        refused = False
         while True:
             with self._lock:
                 free = self._free.get(slot_size)
@@ -233,13 +268,23 @@ class Memory:
                     segment, offset = free.pop()
                     segment.used += 1
                     return segment, offset
-                refusals, given = self._refusals, self._given
+                refusals, given = self._refusals.get(slot_size), self._given.get(slot_size)
             self._want(slot_size)
-            self._wait(lambda: self._refusals != refusals or self._given != given)
-            if self._refusals != refusals and self._given == given:
-                raise MemoryRefused(
-                    "Failed to increase the shared memory pool size to %d bytes." % max(slot_size, SMALLEST_SEGMENT)
-                )
+            self._wait(
+                lambda: self._refusals.get(slot_size) != refusals or self._given.get(slot_size) != given
+                or bool(self._free.get(slot_size))
+            )
+            if self._refusals.get(slot_size) != refusals and self._given.get(slot_size) == given:
+                if self._free.get(slot_size):
+                    continue
+                if refused:
+                    raise MemoryRefused(max(slot_size, SMALLEST_SEGMENT))
+                # Idle segments with slots of other sizes count too: they go, and the server is asked once more.
+                refused = True
+                returned = self.idle(now=float("inf"))
+                if not returned:
+                    raise MemoryRefused(max(slot_size, SMALLEST_SEGMENT))
+                self._give_back(returned)
 
     def release(self, ident: int, offset: int) -> None:
         """Takes an outgoing slot back from the server."""

@@ -61,7 +61,7 @@ class Runner:
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
-        self.memory = Memory(self._want_segment, channel.wait_until)
+        self.memory = Memory(self._want_segment, channel.wait_until, self._give_back)
         self.codec = Codec(self.memory, channel.release, INLINE_LIMIT)
         self.calls = Calls(self)
         self.forks = Forks(self)
@@ -282,6 +282,7 @@ class Runner:
         input_names = self._input_names
         all_outputs = self._all_outputs
         flows = self.flows
+        unmapped = 0
         position = base + HEADER_SIZE
         for _ in range(count):
             (
@@ -320,6 +321,8 @@ class Runner:
                 index, dtype, rank, segment, offset, size = unpack_tensor(data, position)
                 if segment:
                     tensor, position = take(data, base, position, None, input_names)
+                    if tensor._data is None:
+                        unmapped = tensor._size
                 else:
                     # As take_tensor() does, without a call.
                     tensor = new_tensor(Tensor)
@@ -353,6 +356,8 @@ class Runner:
         held: List[Any] = []
         moves: List[Any] = []
         try:
+            if unmapped:
+                raise MemoryRefused(unmapped)
             if self._model_execute is None:
                 raise _Failed("Python model %s does not implement `execute` method." % self.model_file)
             result = self._model_execute(requests[:])
@@ -382,6 +387,7 @@ class Runner:
             try:
                 self.codec.finish_moves(parts, moves, held)
             except MemoryRefused as error:
+                self.codec.undo_moves(moves)
                 self.codec.give_up(held)
                 self._send_executed(
                     execution, count, protocol.FLAG_FAILED, U32.pack(1) + protocol.text(str(error)) + protocol.text("")
@@ -505,6 +511,8 @@ class Runner:
 
     def _texts(self, error: BaseException, requests: List[InferenceRequest]) -> tuple:
         """Returns the text for the client, and that for the log with the ids of the requests."""
+        if isinstance(error, MemoryRefused):
+            return str(error), ""
         if isinstance(error, _Failed):
             return self.failure_prefix() + str(error), ""
         ids = [request._request_id for request in requests if request._request_id]
@@ -679,7 +687,7 @@ class Runner:
         self.memory.add(ident, reader.text(), size, bool(flags & 1), slot_size)
 
     def _on_segment_refused(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
-        self.memory.refuse()
+        self.memory.refuse(ident)
 
     def _on_segment_remove(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
         self.memory.remove(ident)
@@ -697,7 +705,10 @@ class Runner:
         self._on_quiet()
 
     def _on_quiet(self) -> None:
-        for ident in self.memory.idle():
+        self._give_back(self.memory.idle())
+
+    def _give_back(self, idents: List[int]) -> None:
+        for ident in idents:
             self.channel.send(protocol.frame(protocol.SEGMENT_RETURNED, 0, 0, ident))
 
     def log(self, level: int, file: str, line: int, message: str) -> None:
