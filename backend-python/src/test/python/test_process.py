@@ -323,7 +323,7 @@ class TritonPythonModel:
         return [answer("done") for _ in requests]
     def finalize(self):
         print("finalized")
-""")
+""", arguments=["--on-term=finalize"])
         execution, handles = process.start([{"inputs": {"MODE": texts("")}}])
         time.sleep(0.2)
         process.process.send_signal(signal.SIGINT)
@@ -334,18 +334,58 @@ class TritonPythonModel:
         self.assertIn("finalized", process.output())
 
     def test_sigterm_while_idle(self):
-        process = self.loaded("class TritonPythonModel:\n    def finalize(self):\n        print('finalized')\n")
+        process = self.loaded("class TritonPythonModel:\n    def finalize(self):\n        print('finalized')\n",
+                              arguments=["--on-term=finalize"])
         time.sleep(0.1)
         process.process.send_signal(signal.SIGTERM)
         self.assertEqual(0, process.process.wait(10))
         self.assertIn("finalized", process.output())
 
     def test_sigterm_ignored(self):
-        process = self.loaded("class TritonPythonModel:\n    def execute(self, r):\n        return [answer(1) for _ in r]\n",
-                              arguments=["--on-term=ignore"])
+        process = self.loaded("class TritonPythonModel:\n    def execute(self, r):\n        return [answer(1) for _ in r]\n")
         process.process.send_signal(signal.SIGTERM)
         time.sleep(0.1)
         self.assertEqual("1", self.out(process, ""))
+
+    def test_event_loop_is_stopped_before_finalize(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    running = 0
+    async def execute(self, requests):
+        self.running = 1
+        for r in requests:
+            r.get_response_sender().send(answer(""), FINAL)
+        while True:
+            await asyncio.sleep(0.01)
+            self.seen = time.monotonic()
+    def finalize(self):
+        now = time.monotonic()
+        time.sleep(0.2)
+        print("loop", "stopped" if self.seen < now else "runs")
+""", decoupled=True)
+        self.out(process, "")
+        time.sleep(0.1)
+        self.assertEqual(0, process.finalize())
+        self.assertIn("loop stopped", process.output())
+
+    def test_socket_is_removed(self):
+        process = self.loaded("class TritonPythonModel:\n    pass\n")
+        self.assertFalse(os.path.exists(os.path.join(process.temporary, "s")))
+        self.assertTrue(os.path.exists(process.temporary))
+
+    def test_limits_hold_at_the_import(self):
+        code = """
+import resource
+LIMITS = [resource.getrlimit(k)[0] for k in (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_NOFILE)]
+class TritonPythonModel:
+    def execute(self, requests):
+        return [answer(LIMITS) for _ in requests]
+"""
+        limits = {"limit_memory": str(8 << 30), "limit_processor_seconds": "100", "limit_open_files": "64"}
+        self.assertEqual(str([8 << 30, 100, 64]), self.out(self.loaded(code, settings=limits), ""))
+        with self.assertRaises(LoadError) as caught:
+            self.loaded(code, settings={"limit_memory": "-4"})
+        self.assertIn("Failed to set the limits of the process: limit_memory is -4", str(caught.exception))
 
     def test_sigquit_dumps_the_stacks(self):
         process = self.loaded("""
@@ -463,7 +503,7 @@ class TritonPythonModel:
             process.socket = process_socket
 
     def test_broken_frame_ends_the_process(self):
-        for frame in (protocol.frame(protocol.SEGMENT, 0, 0, 1, b"\0" * 16 + protocol.text("/nowhere")),
+        for frame in (protocol.frame(protocol.SEGMENT, 0, 0, 1, b"\0" * 8),
                       b"\xff" * 16, protocol.frame(protocol.CALL_RESPONSE, 1, 0, 1, b"\xff" * 48)):
             process = self.loaded("class TritonPythonModel:\n    pass\n", directory_name="m%d" % len(frame))
             process.send(frame)
@@ -1358,6 +1398,52 @@ class TritonPythonModel:
         self.out(process, "levels")
         self.assertEqual([(2, "e")], [(level, message) for level, _, _, message in process.logs])
         self.out(process, "thread")
+
+    def test_long_messages_are_cut(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        pb_utils.Logger.log_info("\u00e9" * 1000000)
+        pb_utils.Logger.log_info("x" * 65536)
+        try:
+            pb_utils.MetricFamily("m", "x" * 65536, pb_utils.MetricFamily.COUNTER)
+        except pb_utils.TritonModelException as e:
+            return [answer(e) for _ in requests]
+""")
+        self.assertIn("have 65549 bytes: more than 65536", self.out(process, ""))
+        (_, _, _, first), (_, _, _, second) = process.logs
+        self.assertRegex(first, "^\u00e9{30000,} \u2026 \\(9672\\d\\d more characters\\)$")
+        self.assertLessEqual(len(first.encode()), 65536)
+        self.assertEqual("x" * 65536, second)
+
+    def test_messages_that_are_too_long(self):
+        process = self.loaded("""
+import nereid_python.protocol
+nereid_python.protocol.FRAME_LIMIT = 1 << 20
+def big():
+    return [pb_utils.Tensor("OUT", np.zeros(1 << 20, np.uint8))]
+class TritonPythonModel:
+    def execute(self, requests):
+        out = []
+        for r in requests:
+            m = mode(r)
+            try:
+                if m == "call":
+                    pb_utils.InferenceRequest(model_name="m", requested_output_names=[], inputs=big()).exec()
+                if m == "load":
+                    pb_utils.load_model("m", "{}", {"file:1/x": bytes(1 << 20)})
+                if m == "send":
+                    r.get_response_sender().send(pb_utils.InferenceResponse(big()), FINAL)
+            except pb_utils.TritonModelException as e:
+                out.append(answer(e))
+            else:
+                out.append(pb_utils.InferenceResponse(big()))
+        return out
+""", inline=1 << 30)
+        for value in ("call", "load", "send", "return"):
+            response = process.one({"MODE": texts(value)})
+            text = response.error if value == "return" else response.outputs["OUT"][0].decode()
+            self.assertRegex(text, "A message to the server of \\d+ bytes is too long: it may have 1048576 bytes.")
 
     def test_logging_keeps_its_level(self):
         process = self.loaded(self.CODE)

@@ -75,7 +75,7 @@ def main():
 
     sys.exit(
         runner.main(
-            connection, _argument("life"), hello(numpy.__version__, ""), _argument("on-term") or "finalize",
+            connection, address, _argument("life"), hello(numpy.__version__, ""), _argument("on-term") or "ignore",
             _argument("parent-death-signal"),
         )
     )

@@ -16,11 +16,12 @@ from c_python_backend_utils import (
 
 from . import protocol
 from .channel import Waiter
-from .codec import put_parameters
+from .codec import check_length, put_parameters
 from .memory import MemoryRefused
 from .protocol import CALL_HEAD, CALL_RESULT, F64, HEADER, HEADER_SIZE, U32, Reader
 
 WINDOW = 32
+METRIC_LIMIT = 65536
 _CODES = [
     TritonError.UNKNOWN, TritonError.INTERNAL, TritonError.NOT_FOUND, TritonError.INVALID_ARG, TritonError.UNAVAILABLE,
     TritonError.UNSUPPORTED, TritonError.ALREADY_EXISTS, TritonError.CANCELLED,
@@ -197,6 +198,7 @@ class Calls:
         try:
             for tensor in request._inputs:
                 position = codec.put_named_tensor(parts, position, tensor, held)
+            check_length(position)
         except MemoryRefused as refused:
             codec.give_up(held)
             stream.arrived(error_response(1, str(refused)), True)
@@ -291,6 +293,11 @@ class Calls:
 
     def _ask(self, kind: int, operation: int, body: bytes, ident: Optional[int] = None) -> List[Any]:
         """Sends an operation, and returns whether it failed, the text and the number of its reply."""
+        check_length(HEADER_SIZE + len(body))
+        if kind == protocol.METRIC and len(body) > METRIC_LIMIT:
+            raise TritonModelException(
+                "Name, description, labels and buckets of a metric have %d bytes: more than %d." % (len(body), METRIC_LIMIT)
+            )
         if ident is None:
             ident = self.next_id()
         waiter = Waiter()
@@ -332,6 +339,7 @@ class Calls:
                 raise TypeError("files: %s to %s (expected: str to bytes)" % (type(path).__name__, type(content).__name__))
             path = path.decode("utf-8") if isinstance(path, bytes) else path
             content = content.encode("utf-8") if isinstance(content, str) else bytes(content)
+            check_length(HEADER_SIZE + len(body) + len(content))
             body += protocol.text(path) + U32.pack(len(content)) + content
         self._checked(self._ask(protocol.CONTROL, protocol.CONTROL_LOAD, body), "Failed to load model: ")
 

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Optional, Set
 
 import numpy as np
 
-from c_python_backend_utils import InferenceResponse, Tensor
+from c_python_backend_utils import InferenceResponse, Tensor, TritonModelException
 
 from . import protocol
 from .memory import IncomingSlot, LentSlot, Memory, MemoryRefused
@@ -19,6 +19,14 @@ _PACK = tuple(layout.pack for layout in TENSORS)
 _unpack_tensor = TENSOR.unpack_from
 _pack_result = RESULT.pack
 _PADDING = tuple(b"\0" * count for count in range(8))
+
+
+def check_length(length: int) -> None:
+    """Raises if a frame would be too long."""
+    if length > protocol.FRAME_LIMIT:
+        raise TritonModelException(
+            "A message to the server of %d bytes is too long: it may have %d bytes." % (length, protocol.FRAME_LIMIT)
+        )
 
 
 class Codec:

@@ -125,6 +125,15 @@ def text(value: str) -> bytes:
     return U32.pack(len(encoded)) + encoded
 
 
+def text_within(value: str, limit: int) -> bytes:
+    """Returns a string as ``text`` does; of a longer one the start, at most so many bytes, and how much is left out."""
+    encoded = value[:limit + 1].encode("utf-8", "replace")
+    if len(encoded) > limit:
+        start = encoded[:limit - 64].decode("utf-8", "ignore")
+        encoded = ("%s … (%d more characters)" % (start, len(value) - len(start))).encode("utf-8", "replace")
+    return U32.pack(len(encoded)) + encoded
+
+
 def frame(kind: int, flags: int, count: int, ident: int, body: bytes = b"") -> bytes:
     """Returns a whole frame, padded to a multiple of eight bytes."""
     length = HEADER_SIZE + len(body)

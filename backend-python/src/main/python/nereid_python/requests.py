@@ -6,6 +6,7 @@ from typing import Any, List, Optional, Set
 
 from . import protocol
 from .channel import Waiter
+from .codec import check_length
 from .memory import MemoryRefused
 from .protocol import HEADER, HEADER_SIZE, RESULT
 
@@ -145,6 +146,7 @@ class RequestState:
             position = codec.put_response(
                 parts, HEADER_SIZE, response, flags, self.wanted, runner.output_indexes, runner.unknown_output, held
             )
+            check_length(position)
         except BaseException as error:
             codec.give_up(held)
             with RequestState.lock:

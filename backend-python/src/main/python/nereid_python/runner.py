@@ -18,7 +18,7 @@ from typing import Any, Dict, List, Optional, Set
 from . import errors, imports, logs, protocol, runtime
 from .calls import Calls
 from .channel import Channel, connect, out_of_reach
-from .codec import Codec
+from .codec import Codec, check_length
 from .forks import Forks
 from .memory import Memory, MemoryRefused
 from .protocol import HEADER, HEADER_SIZE, REQUEST, RESULT, SHAPES, TENSOR, U32, U64, Reader
@@ -34,7 +34,10 @@ from c_python_backend_utils import (
 from triton_python_backend_utils import ModelConfig
 
 INLINE_LIMIT = 16384
+LOG_LIMIT = 65536
+_LONGEST_FILE = 1024
 _COLLECT_SECONDS = 1.0
+_LOOP_SECONDS = 2.0
 _NONE = RESULT.pack(protocol.RESULT_NONE, 0, 0, 0, 0)
 _RESCHEDULE = RESULT.pack(protocol.RESULT_RESCHEDULE, 0, 0, 0, 0)
 _FINAL = RESULT.pack(protocol.RESULT_FINAL, protocol.FLAG_FINAL, 0, 0, 0)
@@ -88,6 +91,7 @@ class Runner:
         self._model_execute: Any = None
         self._initialized = False
         self._loop: Any = None
+        self._loop_thread: Optional[threading.Thread] = None
         self._loop_lock = threading.Lock()
         self._tasks: Set[Any] = set()
         self._ready_queue: "queue.SimpleQueue[int]" = queue.SimpleQueue()
@@ -171,6 +175,11 @@ class Runner:
         self.instance = settings.get("instance_name", "")
         self.codec.inline_limit = int(settings.get("inline_limit", str(INLINE_LIMIT)))
         self.log_mask = int(settings.get("log_levels", "7"))
+        try:
+            _set_limits(settings)
+        except (ValueError, OSError) as error:
+            self._done(ident, text="Failed to set the limits of the process: %s" % error)
+            return
         search_path = [path for path in settings.get("search_path", "").split("\n") if path]
         prefix = settings.get("pycache_prefix")
         if prefix is not None:
@@ -256,6 +265,8 @@ class Runner:
         loop = self._loop
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
+            if self._loop_thread is not None:
+                self._loop_thread.join(_LOOP_SECONDS)
         model = self._model
         if model is not None and self._initialized and hasattr(model, "finalize"):
             self._initialized = False
@@ -464,6 +475,8 @@ class Runner:
                 position = put(
                     parts, position, response, 1, state.wanted, self.output_indexes, self.unknown_output, held, moves
                 )
+                if position > protocol.FRAME_LIMIT - 65536:
+                    check_length(position)
             except BaseException as error:
                 _stay(moves, mark)
                 given_up = held[before:]
@@ -543,7 +556,8 @@ class Runner:
                     asyncio.set_event_loop(loop)
                     loop.run_forever()
 
-                threading.Thread(target=run, name="event-loop", daemon=True).start()
+                self._loop_thread = threading.Thread(target=run, name="event-loop", daemon=True)
+                self._loop_thread.start()
             return self._loop
 
     def _submit(self, coroutine: Any) -> Any:
@@ -713,9 +727,8 @@ class Runner:
 
     def log(self, level: int, file: str, line: int, message: str) -> None:
         """Sends a line of the log."""
-        self.channel.send(
-            protocol.frame(protocol.LOG, level, 0, max(line, 0), protocol.text(file) + protocol.text(message))
-        )
+        body = protocol.text(file[:_LONGEST_FILE]) + protocol.text_within(message, LOG_LIMIT)
+        self.channel.send(protocol.frame(protocol.LOG, level, 0, max(line, 0), body))
 
 
 _SLOT = protocol.Struct("<IIQ")
@@ -766,6 +779,28 @@ def _completed(result: Dict[str, Any], given: Dict[str, Any]) -> bytes:
     return body + protocol.text(json.dumps(result))
 
 
+def _set_limits(settings: Dict[str, str]) -> None:
+    """Sets the limits of this process that the settings of OPEN have; hard limits are never raised."""
+    import resource
+
+    for name, number, grace in _LIMITS:
+        if name in settings:
+            value = int(settings[name])
+            if value <= 0:
+                raise ValueError("%s is %d" % (name, value))
+            kind = getattr(resource, number)
+            hard = resource.getrlimit(kind)[1]
+            if hard == resource.RLIM_INFINITY or hard >= value + grace:
+                hard = value + grace
+            resource.setrlimit(kind, (min(value, hard), hard))
+
+
+#: Settings of OPEN, limits, and how much later the kernel ends the process that has not ended by the signal of the limit.
+_LIMITS = (
+    ("limit_memory", "RLIMIT_AS", 0), ("limit_processor_seconds", "RLIMIT_CPU", 5), ("limit_open_files", "RLIMIT_NOFILE", 0),
+)
+
+
 def _wait_for_debugger(port: int) -> None:
     """Waits until a debugger has connected to a port of this machine."""
     try:
@@ -801,7 +836,20 @@ def _end_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def main(connection: Any, life: Optional[str], hello: bytes, on_term: str, parent: Optional[str]) -> int:
+def _remove(address: str) -> None:
+    """Removes the path of the server's socket, and its directory if nothing else is there."""
+    if address.startswith(("fd:", "@")):
+        return
+    try:
+        os.unlink(address)
+        os.rmdir(os.path.dirname(os.path.abspath(address)))
+    except OSError:
+        pass
+
+
+def main(
+    connection: Any, address: str, life: Optional[str], hello: bytes, on_term: str, parent: Optional[str]
+) -> int:
     """Runs the process of a model instance, and returns its exit status."""
     logs.configure_streams()
     faulthandler.enable(all_threads=True)
@@ -818,6 +866,8 @@ def main(connection: Any, life: Optional[str], hello: bytes, on_term: str, paren
     connection.sendall(hello)
     if life:
         _watch_life(life)
+        _remove(life)
+    _remove(address)
 
     def on_end() -> None:
         # The server is gone: there are no more requests, and no response can be sent.
