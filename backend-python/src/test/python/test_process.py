@@ -634,6 +634,20 @@ class TritonPythonModel:
         self.assertEqual(["rescheduled"], first)
         self.assertEqual(b"a", second[0].outputs["OUT"][0])
 
+    def test_one_execution_waits_behind_another(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        time.sleep(0.05)
+        return [answer(mode(r)) for r in requests]
+""")
+        started = [process.start([{"inputs": {"MODE": texts("r%d" % i)}}]) for i in range(2)]
+        for i in range(2, 12):
+            execution, handles = started.pop(0)
+            process.wait(lambda: process.executed[execution][1])
+            started.append(process.start([{"inputs": {"MODE": texts("r%d" % i)}}]))
+            self.assertEqual(b"r%d" % (i - 2), process.responses[handles[0]][0].outputs["OUT"][0])
+
     def test_no_execute(self):
         process = self.peer("class TritonPythonModel:\n    pass\n")
         self.assertEqual(0, process.load())
