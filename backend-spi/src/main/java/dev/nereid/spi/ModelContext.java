@@ -166,9 +166,9 @@ public interface ModelContext {
      * Waits for slow work while other models are loaded. An example is the import of a program.
      *
      * <p>For {@link Backend#complete} and {@link Backend#load}: loads hold one of {@code --model-load-thread-count} permits,
-     * and none while they wait here. At most four waits for each permit release it at a time: further ones keep
-     * theirs. There is no limit of time. If the server stops, it cancels the stage ({@link CompletableFuture#cancel} of {@link CompletionStage#toCompletableFuture}). On a thread that loads no model, this waits
-     * and does nothing else.
+     * and none while they wait here. At most four waits for each permit release it at a time: further ones keep theirs. There
+     * is no limit of time. If the server stops, it cancels the stage ({@link CompletableFuture#cancel} of {@link
+     * CompletionStage#toCompletableFuture}). On a thread that loads no model, this waits and does nothing else.
      *
      * @param <T> the type of the result
      * @param stage the work, on another thread such as one of {@link #executor}
