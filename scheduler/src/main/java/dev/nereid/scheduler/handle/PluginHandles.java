@@ -184,7 +184,7 @@ public final class PluginHandles {
     }
 
     /** The end of one handle, which a plugin may forget. It exists before that, since there may be no memory then. */
-    private abstract static class HandleEnd implements Runnable {
+    abstract static class HandleEnd implements Runnable {
         final @Nullable Throwable place;
 
         /** The next one that is left; guarded by its place in that list. */
