@@ -1,10 +1,11 @@
 package dev.nereid.scheduler.handle;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.scheduler.memory.CallerArenas;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.ref.Reference;
 
 /**
  * The life of what a plugin has of one request: its handles, and views of the tensors that they give. Immutable; safe for
@@ -34,7 +35,7 @@ public final class Reachability {
             return tensor;
         }
         return with(
-                tensor, data.reinterpret(arena, _ -> Reference.reachabilityFence(data))); // an automatic arena stays
+                tensor, data.reinterpret(arena, _ -> requireNonNull(data))); // an automatic arena stays
     }
 
     /**
