@@ -14,7 +14,6 @@ import numpy as _np
 
 from nereid_python import bytestensor as _bytestensor
 from nereid_python import datatypes as _datatypes
-from nereid_python import dlpack as _dlpack
 from nereid_python import runtime as _runtime
 
 __all__ = [
@@ -232,7 +231,9 @@ class Tensor:
         """Returns a DLPack capsule of the tensor's memory, without a copy."""
         if self._dtype == 13:
             raise TritonModelException("DLPack does not have support for string tensors.")
-        return _dlpack.export(self)
+        from nereid_python import dlpack  # with ctypes, which some builds of Python lack
+
+        return dlpack.export(self)
 
     def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:
         return self.to_dlpack()
@@ -246,9 +247,11 @@ class Tensor:
         name = _text(name, "name")
         if not name:
             raise TritonModelException("Tensor name cannot be an empty string.")
+        from nereid_python import dlpack
+
         try:
-            array, dtype = _dlpack.load(tensor)
-        except _dlpack.Refused as refused:
+            array, dtype = dlpack.load(tensor)
+        except dlpack.Refused as refused:
             raise TritonModelException(str(refused)) from None
         result = Tensor.__new__(Tensor)
         result._name = name

@@ -97,6 +97,29 @@ class LifeCycleTest(ProcessTest):
         self.assertIn(sys.prefix, process.hello["problem"])
         self.assertEqual(3, process.process.wait(10))
 
+    def test_hello_says_that_numpy_cannot_be_used(self):
+        path = os.path.join(self.directory, "numpy")
+        os.mkdir(path)
+        with open(os.path.join(path, "__init__.py"), "w") as file:
+            file.write("raise RuntimeError('NumPy was built with baseline optimizations')\n")
+        process = self.peer("", environment=dict(os.environ, PYTHONPATH=self.directory))
+        self.assertIn("NumPy was built with baseline optimizations", process.hello["problem"])
+        self.assertEqual(3, process.process.wait(10))
+
+    def test_python_without_ctypes(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        return [answer(sys.modules["ctypes"]) for _ in requests]
+""", head="import sys\nassert 'nereid_python.dlpack' not in sys.modules\n" + HEAD,
+            environment=dict(os.environ, PYTHONPATH=self.without("_ctypes")))
+        self.assertEqual("None", self.out(process, ""))
+
+    def without(self, module):
+        with open(os.path.join(self.directory, "sitecustomize.py"), "w") as file:
+            file.write("import sys\nsys.modules[%r] = sys.modules['ctypes'] = None\n" % module)
+        return self.directory
+
     def test_no_server_to_connect_to(self):
         command = [sys.executable, os.path.join(peer.MAIN, "nereid_python", "__main__.py"), "--channel=/nowhere/socket"]
         ended = subprocess.run(command, stderr=subprocess.PIPE, check=False)
@@ -216,6 +239,10 @@ class TritonPythonModel:
         self.assertTrue(str(caught.exception).startswith("ModuleNotFoundError: No module named 'no_such_module'\n\nAt:\n  "))
         self.assertNotIn("importlib", str(caught.exception))
         self.assertIn("Traceback", caught.exception.trace)
+        self.assertIn(sys.prefix, caught.exception.hint)
+
+        with self.assertRaises(LoadError) as caught:
+            self.peer("try:\n    import no_such_module\nexcept ImportError as e:\n    raise RuntimeError('x') from e\n").open()
         self.assertIn(sys.prefix, caught.exception.hint)
 
     def test_syntax_error_names_file_and_line(self):
@@ -386,6 +413,21 @@ class TritonPythonModel:
         with self.assertRaises(LoadError) as caught:
             self.loaded(code, settings={"limit_memory": "-4"})
         self.assertIn("Failed to set the limits of the process: limit_memory is -4", str(caught.exception))
+
+    def test_sigquit_dumps_the_stacks_of_a_model_that_closed_its_standard_error(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        self.busy_here()
+        return [answer("") for _ in requests]
+    def busy_here(self):
+        os.close(2)
+        time.sleep(1)
+""")
+        process.start([{"inputs": {"MODE": texts("")}}])
+        time.sleep(0.3)
+        process.process.send_signal(signal.SIGQUIT)
+        self.eventually(lambda: "busy_here" in process.output("stderr"))
 
     def test_sigquit_dumps_the_stacks(self):
         process = self.loaded("""
@@ -882,10 +924,10 @@ class TritonPythonModel:
         first, second, third = process.execute([{"inputs": {"MODE": texts(value), "IN": np.zeros(1)}}
                                                 for value in ("big", "huge", "")])
         self.assertEqual(1 << 22, first[0].outputs["OUT"].size)
-        self.assertEqual("Failed to increase the shared memory pool size to 134217728 bytes.", second[0].error)
+        self.assertEqual("Failed to increase the shared memory pool size to 83886080 bytes.", second[0].error)
         self.assertEqual([0], third[0].outputs["OUT"].tolist())
         self.assertEqual([], process.places)
-        error = "Failed to increase the shared memory pool size to 134217728 bytes."
+        error = "Failed to increase the shared memory pool size to 83886080 bytes."
         self.assertEqual(str([error, error]), process.one({"MODE": texts("huge call"), "IN": np.zeros(1)}).outputs["OUT"][0].decode())
 
     def test_idle_segments_make_room_for_slots_of_other_sizes(self):
@@ -924,6 +966,50 @@ class TritonPythonModel:
         memory.refuse(8192)
         self.assertRaises(MemoryRefused, memory.allocate, 4096)
         self.assertEqual(([4096], [1]), (wanted, returned))
+
+    def test_release_after_a_long_pause_is_given_back(self):
+        process = self.loaded("import nereid_python.channel as c, nereid_python.memory as m\nc.QUIET_SECONDS = m.IDLE_SECONDS = 0.1\n"
+                              + self.IDENTITY)
+        process.auto_release = False
+        process.one({"MODE": texts("big"), "IN": np.zeros(1)})
+        time.sleep(2)
+        segment, offset, _ = process.places[-1]
+        process.send(protocol.frame(protocol.RELEASE, 0, 1, 0, peer.SLOT.pack(segment, 0, offset)))
+        self.eventually(lambda: process.segments_returned, 4)
+
+    def test_sizes_of_slots(self):
+        from nereid_python.memory import slot_size_of
+
+        self.assertEqual([4096, 4096, 8192, 1 << 20, 5 << 18, 5 << 18, 6 << 18, 1 << 21, 5 << 19],
+                         [slot_size_of(n) for n in (1, 4096, 4097, 1 << 20, (1 << 20) + 1, 5 << 18, (5 << 18) + 1, (7 << 18) + 1,
+                                                    (1 << 21) + 1)])
+
+    def test_lent_slots_come_back_if_an_array_cannot_be_copied(self):
+        from nereid_python.codec import Codec
+        from nereid_python.memory import Memory, MemoryRefused
+        from c_python_backend_utils import Tensor
+
+        memory = Memory(lambda size: memory.refuse(size), lambda condition: None)
+        file = tempfile.NamedTemporaryFile()
+        file.truncate(32768)
+        memory.add(1, file.name, 32768, True, 16384)
+        codec = Codec(memory, None, 0)
+        codec.inline_limit = 0
+        arrays = [memory.lend(16384).array((4096,), np.dtype(np.float32)) for _ in range(2)]
+        parts, held, moves = [b""], [], []
+        position = 16
+        for array in arrays:
+            position = codec.put_tensor(parts, position, 0, Tensor("OUT", array), held, moves)
+        self.assertEqual(2, len(moves))
+        del arrays[0], array  # the model holds the second
+        with self.assertRaises(MemoryRefused):
+            codec.finish_moves(parts, moves, held)
+        codec.undo_moves(moves)
+        codec.give_up(held)
+        self.assertEqual(1, memory.lent)
+        arrays.clear()
+        moves.clear()
+        self.assertEqual((0, 2), (memory.lent, len(memory._free[16384])))
 
     RETURNED = """
 class TritonPythonModel:

@@ -66,10 +66,11 @@ def main():
         _refuse(connection, "%s is too old: the Python backend needs Python 3.9 or newer" % where)
     try:
         import numpy
-    except ImportError as error:
+    except BaseException as error:  # a NumPy for another processor or Python may raise anything
         _refuse(
             connection,
-            "%s (environment %s) cannot import NumPy, which the Python backend needs: %s" % (where, sys.prefix, error),
+            "%s (environment %s) cannot import NumPy, which the Python backend needs: %s"
+            % (where, sys.prefix, str(error) or type(error).__name__),
         )
     from nereid_python import runner
 

@@ -28,7 +28,7 @@ def decode(data: Any, offset: int, size: int, shape: Sequence[int]) -> np.ndarra
     elements: List[bytes] = []
     append = elements.append
     position = 0
-    while position < size:
+    while position + 4 <= size:
         (length,) = unpack(data, position)
         position += 4
         end = position + length

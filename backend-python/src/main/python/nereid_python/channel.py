@@ -25,6 +25,7 @@ WATCH_SECONDS = 0.02
 TRIM_SECONDS = 5.0
 HIGH_DESCRIPTOR = 900
 QUIET_TICKS = 50
+QUIET_SECONDS = 11.0
 
 Handler = Callable[[bytes, int, int, int, int], None]
 
@@ -78,12 +79,19 @@ class Channel:
         self._watch_ticks = 0
         self._frames = 0
         self._reading_wanted = 0
+        self._wanted_lock = threading.RLock()
         self._trim_at = 0.0
         self.busy = True
         self.forked = False
         self.closing = False
         self.on_quiet: Callable[[], None] = lambda: None
         self.on_idle: Callable[[], None] = lambda: None
+
+    def wake_watch(self) -> None:
+        """Lets the watch thread look again for memory to give up; it may sleep since long."""
+        if self._watch_asleep:
+            self._watch_asleep = False
+            self._watch_signal.release()
 
     def handle(self, kind: int, handler: Handler) -> None:
         """Sets the function for frames of a type; it runs on whichever thread reads."""
@@ -105,6 +113,7 @@ class Channel:
         self._rest = b""
         self._write_lock = threading.RLock()
         self._read_lock = threading.Lock()
+        self._wanted_lock = threading.RLock()
         self._writing = False
         self._writer = 0
         self._on_end = _parent_ended
@@ -292,12 +301,11 @@ class Channel:
 
     def want_reading(self, wanted: bool) -> None:
         """Lets the watch thread read at once while the main thread is in the model."""
+        with self._wanted_lock:
+            self._reading_wanted += 1 if wanted else -1
         if wanted:
-            self._reading_wanted += 1
             self._watch_asleep = False
             self._watch_signal.release()
-        else:
-            self._reading_wanted -= 1
 
     def _sleep(self, waiter: Waiter, ready: Callable[[], bool]) -> None:
         self._waiters.append(waiter)
@@ -453,7 +461,7 @@ class Channel:
         """Sleeps until the next frame of the main thread; gives up memory before, and again later."""
         try:
             self.on_idle()
-            if not self._watch_signal.acquire(True, 11.0) and not self.busy:
+            if not self._watch_signal.acquire(True, QUIET_SECONDS) and not self.busy:
                 self.on_idle()
                 self._watch_signal.acquire()
         finally:

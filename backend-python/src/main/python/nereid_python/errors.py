@@ -72,7 +72,12 @@ def long_text(error: BaseException) -> str:
 
 def import_hint(error: BaseException) -> str:
     """Returns which Python and which environment an import failed in, or an empty text."""
-    if not isinstance(error, ImportError):
+    seen: List[Optional[BaseException]] = []
+    cause: Optional[BaseException] = error
+    while cause is not None and not isinstance(cause, ImportError) and cause not in seen:
+        seen.append(cause)
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    if not isinstance(cause, ImportError):
         return ""
     return "Python %d.%d.%d at %s, environment %s" % (
         sys.version_info[:3] + (sys.executable or "?", sys.prefix)

@@ -31,6 +31,17 @@ def live_slots() -> list:
     return [slot for slot in slots if slot is not None]
 
 
+def slot_size_of(size: int) -> int:
+    """Returns the size of the slot for a tensor: a power of two, and above 1 MiB also its quarters in between."""
+    if size <= SMALLEST_SLOT:
+        return SMALLEST_SLOT
+    bits = (size - 1).bit_length()
+    if size <= SMALLEST_SEGMENT:
+        return 1 << bits
+    step = 1 << (bits - 3)
+    return -(-size // step) * step
+
+
 class Segment:
     """Shared memory that both processes map."""
 
@@ -143,7 +154,7 @@ class LentSlot:
         move = self.move
         if move is not None:
             move[0] = True
-            self.memory.lent -= 1
+            self.memory.moved()
         else:
             self.memory.take_back(self)
 
@@ -183,7 +194,7 @@ class Memory:
 
     def lend(self, size: int) -> Optional[LentSlot]:
         """Returns an outgoing slot for an array of the model, if one is free and few are lent."""
-        slot_size = 1 << (size - 1).bit_length()
+        slot_size = slot_size_of(size)
         if self.lent >= MOST_LENT or not self._free.get(slot_size):  # in a forked process there are none
             return None
         with self._lock:
@@ -195,11 +206,16 @@ class Memory:
             self.lent += 1
         return LentSlot(segment, offset, size, self)
 
+    def moved(self) -> None:
+        """Notes that a slot is lent no more."""
+        with self._lock:
+            self.lent -= 1
+
     def take_back(self, slot: LentSlot) -> None:
         """Takes a slot back that was lent; called by its finalizer."""
         if self._forked:
             return
-        self.lent -= 1
+        self.moved()
         self.release(slot.segment.ident, slot.offset)
 
     def segment(self, ident: int) -> Segment:
@@ -259,7 +275,7 @@ class Memory:
 
     def allocate(self, size: int) -> Tuple[Segment, int]:
         """Returns an outgoing slot of at least ``size`` bytes; asks the server for a segment if none is free."""
-        slot_size = SMALLEST_SLOT if size <= SMALLEST_SLOT else 1 << (size - 1).bit_length()
+        slot_size = slot_size_of(size)
         refused = False
         while True:
             with self._lock:

@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Optional, Set
 
 from . import errors, imports, logs, protocol, runtime
 from .calls import Calls
-from .channel import Channel, connect, out_of_reach
+from .channel import HIGH_DESCRIPTOR, Channel, connect, out_of_reach
 from .codec import Codec, check_length
 from .forks import Forks
 from .memory import Memory, MemoryRefused
@@ -223,7 +223,7 @@ class Runner:
                     % self.model_name,
                 )
                 return
-            body = _completed(result.as_dict(), json.loads(configuration))
+            body = _completed(result.as_dict())
         except BaseException as error:
             self._done(ident, error)
             return
@@ -694,6 +694,7 @@ class Runner:
             segment, _, offset = _SLOT.unpack_from(data, position)
             self.memory.release(segment, offset)
             position += _SLOT.size
+        self.channel.wake_watch()
 
     def _on_segment(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
         reader = Reader(data, base + HEADER_SIZE)
@@ -759,7 +760,7 @@ def _forget_frames(error: BaseException) -> None:
         error = error.__cause__ or error.__context__  # type: ignore[assignment]
 
 
-def _completed(result: Dict[str, Any], given: Dict[str, Any]) -> bytes:
+def _completed(result: Dict[str, Any]) -> bytes:
     """Returns the body of COMPLETED, with the fields of a completed configuration that the server takes."""
     policy = result.get("model_transaction_policy")
     scheduling = [
@@ -852,8 +853,13 @@ def main(
 ) -> int:
     """Runs the process of a model instance, and returns its exit status."""
     logs.configure_streams()
-    faulthandler.enable(all_threads=True)
-    faulthandler.register(signal.SIGQUIT, all_threads=True)
+    try:
+        # The model may close its standard error, or put something else there.
+        stacks = fcntl.fcntl(2, fcntl.F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
+    except OSError:
+        stacks = 2
+    faulthandler.enable(stacks, all_threads=True)
+    faulthandler.register(signal.SIGQUIT, stacks, all_threads=True)
     # Not SIG_IGN, which programs that the model starts would inherit.
     signal.signal(signal.SIGINT, _ignore_signal)
     signal.signal(signal.SIGTERM, _ignore_signal)
