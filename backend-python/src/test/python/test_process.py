@@ -2018,8 +2018,8 @@ class TritonPythonModel:
             self.assertEqual(value == "raise", raised > 0)
             for response in responses[:-1]:
                 self.assertEqual((3000000, 0), (response.outputs["OUT"].size, response.outputs["OUT"].max()))
-            self.eventually(lambda: len(process.logs) >= count)
-            process.logs.clear()
+            if value == "log":  # a handler that is itself interrupted by an exception does not log
+                self.eventually(lambda: len(process.logs) >= count)
 
     def test_closed_low_descriptors(self):
         process = self.loaded("""
