@@ -977,6 +977,13 @@ class TritonPythonModel:
         process.send(protocol.frame(protocol.RELEASE, 0, 1, 0, peer.SLOT.pack(segment, 0, offset)))
         self.eventually(lambda: process.segments_returned, 4)
 
+    def test_bytes_that_end_within_an_element(self):
+        from nereid_python import bytestensor
+
+        for data in (b"\5\0\0\0ab", b"\1\0\0\0ab\0", b"\1", b"\xff\xff\xff\xffabcd"):
+            with self.assertRaisesRegex(ValueError, "ends within an element"):
+                bytestensor.decode(data, 0, len(data), (1,))
+
     def test_sizes_of_slots(self):
         from nereid_python.memory import slot_size_of
 

@@ -71,12 +71,15 @@ class Forks:
         pair, self._pair = self._pair, None
         runner = self._runner
         lent, self._lent = self._lent, []
-        copied = bool(lent) and self._privacy is not None and self._privacy.take(lent)
+        runner.after_fork(None if pair is None else pair[1])
+        try:
+            copied = bool(lent) and self._privacy is not None and self._privacy.take(lent)
+            if pair is not None and lent:
+                pair[1].sendall(b"\1" if copied else b"\0")
+        except (OSError, MemoryError):  # the slots stay with the parent until this process ends
+            pass
         if pair is not None:
             pair[0].close()
-            if lent:
-                pair[1].sendall(b"\1" if copied else b"\0")
-        runner.after_fork(None if pair is None else pair[1])
         self._slots = []
         self._kept = []
         if runner.owns_signal(signal.getsignal(signal.SIGTERM)):

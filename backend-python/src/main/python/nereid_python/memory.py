@@ -179,7 +179,7 @@ class Memory:
         self._lock = threading.RLock()
         self._segments: Dict[int, Segment] = {}
         self._free: Dict[int, Deque[Tuple[Segment, int]]] = {}
-        # By the size of slots: answers of the server to SEGMENT_WANTED, with a segment or without.
+        # By the size of slots: how often SEGMENT_WANTED has brought none, and how often a segment.
         self._refusals: Dict[int, int] = {}
         self._given: Dict[int, int] = {}
         self._unmapped: Dict[int, Tuple[str, int]] = {}
