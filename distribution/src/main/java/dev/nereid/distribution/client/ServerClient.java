@@ -7,7 +7,6 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
-import java.net.http.HttpTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.OptionalLong;
@@ -122,22 +121,12 @@ public final class ServerClient implements AutoCloseable {
         }
     }
 
-    /**
-     * Fails if the server does not respond to a request for its health, whatever the response, unless the time of the
-     * request that waits ends before.
-     */
+    /** Fails if the server does not respond to a request for its health, whatever the response. */
     private void checkHealth() throws RequestException, InterruptedException {
-        Duration left = options.timeout().minus(maxSilence);
-        if (!left.isPositive()) {
-            return;
-        }
-        boolean isLimited = left.compareTo(maxSilence) < 0;
         try {
-            http.send(request(LIVE).timeout(isLimited ? left : maxSilence).GET().build(), BodyHandlers.discarding());
+            http.send(request(LIVE).timeout(maxSilence).GET().build(), BodyHandlers.discarding());
         } catch (IOException e) {
-            if (!isLimited || !(e instanceof HttpTimeoutException)) {
-                throw RequestErrors.silent(options.url(), maxSilence, e);
-            }
+            throw RequestErrors.silent(options.url(), maxSilence, e);
         }
     }
 

@@ -10,7 +10,6 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.URI;
 import java.time.Duration;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
@@ -38,19 +37,6 @@ final class ServerClientTest {
                     .hasMessage(error);
             assertThatThrownBy(() -> client.load("m", LOAD)).hasMessage(error);
             assertThatThrownBy(() -> client.unload("m", false)).hasMessage(error);
-        }
-    }
-
-    /** The request for the health of the server takes none of another limit. */
-    @Test
-    void waitsNoLongerThanItsLimitForASilentServer() throws Exception {
-        for (Duration limit : List.of(SILENCE, SILENCE.plusMillis(100))) {
-            try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
-                    ServerClient client = client(silent.getLocalPort(), limit)) {
-                assertThatThrownBy(client::index)
-                        .isInstanceOf(RequestException.class)
-                        .hasMessageContaining("no response within 1 s (--timeout-secs allows more");
-            }
         }
     }
 
@@ -89,10 +75,7 @@ final class ServerClientTest {
     }
 
     private static ServerClient client(int port) {
-        return client(port, Duration.ofMinutes(10));
-    }
-
-    private static ServerClient client(int port, Duration limit) {
-        return new ServerClient(new ClientOptions(URI.create("http://127.0.0.1:" + port), Map.of(), limit), SILENCE);
+        return new ServerClient(
+                new ClientOptions(URI.create("http://127.0.0.1:" + port), Map.of(), Duration.ofMinutes(10)), SILENCE);
     }
 }

@@ -34,8 +34,7 @@ public final class Reachability {
         if (!data.isNative() || data.isMapped() || CallerArenas.contain(data)) {
             return tensor;
         }
-        return with(
-                tensor, data.reinterpret(arena, _ -> requireNonNull(data))); // an automatic arena stays
+        return with(tensor, data.reinterpret(arena, _ -> requireNonNull(data))); // an automatic arena stays
     }
 
     /**
