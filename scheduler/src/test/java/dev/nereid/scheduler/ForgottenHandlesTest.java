@@ -387,10 +387,13 @@ final class ForgottenHandlesTest {
         WeakReference<InputLease> lease = endedLease(handles, inputs);
         WeakReference<EndableSender> sender = endedSender(handles, inputs);
 
-        awaitCollected(() -> lease.refersTo(null) && sender.refersTo(null));
+        try {
+            awaitCollected(() -> lease.refersTo(null) && sender.refersTo(null));
 
-        Reference.reachabilityFence(inputs);
-        assertThat(reports).isEmpty();
+            assertThat(reports).isEmpty();
+        } finally {
+            Reference.reachabilityFence(inputs);
+        }
     }
 
     private static WeakReference<InputLease> endedLease(PluginHandles handles, Reachability inputs) {
