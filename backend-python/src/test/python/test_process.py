@@ -2028,6 +2028,30 @@ class TritonPythonModel:
             if value == "log":  # a handler that is itself interrupted by an exception does not log
                 self.eventually(lambda: len(process.logs) >= count)
 
+    def test_signal_handlers_that_raise_outside_of_the_model(self):
+        process = self.loaded("""
+import signal
+def handler(*_):
+    raise TimeoutError("too long")
+class TritonPythonModel:
+    def execute(self, requests):
+        signal.signal(signal.SIGALRM, handler)
+        m = mode(requests[0])
+        data = np.zeros(4 if m == "small" else 8000000, np.uint8)
+        if m != "none":
+            signal.setitimer(signal.ITIMER_REAL, 0.1 if m == "small" else 0.03)
+            if m == "thread":
+                threading.Thread(target=time.sleep, args=(0.2,)).start()
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", data)]) for _ in requests]
+""", inline=1 << 30)
+        receive = process.receive_exactly
+        process.receive_exactly = lambda size: (time.sleep(0.1 if size > 1 << 20 else 0), receive(size))[1]
+        for value in ("small", "large", "thread", "none"):
+            response = process.one({"MODE": texts(value)})
+            self.assertEqual(4 if value == "small" else 8000000, response.outputs["OUT"].size)
+            time.sleep(0.2)
+        self.assertEqual(3, process.output("stderr").count("a signal handler of the model has raised outside of the model"))
+
     def test_closed_low_descriptors(self):
         process = self.loaded("""
 class TritonPythonModel:

@@ -33,6 +33,7 @@ class LocalChannel:
     def __init__(self) -> None:
         self.busy = True
         self.forked = False
+        self.written = 0
         self.on_quiet = lambda: None
         self._handlers: Dict[int, Any] = {}
         self._changed = threading.Condition()

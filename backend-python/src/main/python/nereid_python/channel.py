@@ -82,6 +82,8 @@ class Channel:
         self._wanted_lock = threading.RLock()
         self._trim_at = 0.0
         self.busy = True
+        self.interrupted = False  # a signal handler has raised while a thread waited, and nothing was lost
+        self.written = 0
         self.forked = False
         self.closing = False
         self.on_quiet: Callable[[], None] = lambda: None
@@ -201,6 +203,7 @@ class Channel:
         finally:
             self._writing = False
             self._writer = 0
+        self.written += 1
         if raised is not None:
             raise raised
 
@@ -229,6 +232,7 @@ class Channel:
     def next_main(self) -> tuple:
         """Waits for the next frame of the main thread: data, start, flags, count and id, type."""
         frames = self._main
+        self.interrupted = False
         self.busy = False
         if self._released or self._later:
             self.flush()
@@ -313,7 +317,12 @@ class Channel:
             # The reader left between the two attempts.
             self._read_lock.release()
         elif not ready():
-            waiter.lock.acquire()
+            try:
+                waiter.lock.acquire()
+            except BaseException:
+                self.interrupted = True
+                self._forget(waiter)
+                raise
         self._forget(waiter)
 
     def _forget(self, waiter: Waiter) -> None:
@@ -340,12 +349,22 @@ class Channel:
 
     def _read(self) -> None:
         """Receives once and dispatches all whole frames. Only with the read lock."""
+        # extend() keeps what was received before a signal handler can run.
+        box: List[bytes] = []
+        raised: Optional[BaseException] = None
         try:
-            data = self._receive(RECEIVE_SIZE)
-        except OSError as error:
+            box.extend(map(self._receive, (RECEIVE_SIZE,)))
+        except BaseException as error:
+            raised = error
+        if box:
+            data = box[0]
+        elif isinstance(raised, OSError) and raised.errno is not None:
             data = b""
-            if error.errno == errno.EBADF:
+            if raised.errno == errno.EBADF:
                 sys.stderr.write("the descriptor of the channel to the server was closed in this process\n")
+        elif raised is not None:  # by a signal handler, and nothing was received
+            self.interrupted = True
+            raise raised
         if not data:
             self._on_end()
             raise ConnectionError("the server has closed the channel")
@@ -374,6 +393,9 @@ class Channel:
             position += length
         if position < end:
             self._rest = bytes(data[position:end])
+        if raised is not None:
+            self.interrupted = True
+            raise raised
 
     def _broken(self, kind: int) -> None:
         """Ends the process: a frame was lost, and something would wait for it without end."""

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Coroutine
 from typing import Any, Dict, List, Optional, Set
 
@@ -123,6 +124,12 @@ class Runner:
                 return 0
             except ConnectionError:
                 return 1
+            except Exception:
+                if not self.channel.interrupted:
+                    raise
+                self.channel.interrupted = False
+                _report_handler()
+                continue
             if kind == protocol.EXECUTE:
                 execute(data, base, count, ident)
             elif kind == protocol.OPEN:
@@ -404,7 +411,7 @@ class Runner:
                     execution, count, protocol.FLAG_FAILED, U32.pack(1) + protocol.text(str(error)) + protocol.text("")
                 )
                 return
-        self.channel.send(b"".join(parts))
+        self._send_result(b"".join(parts))
         if unanswered and self.flows:
             self._collect()
 
@@ -506,7 +513,17 @@ class Runner:
         return "Python model '%s' returned no response and did not use the response sender." % self.instance
 
     def _send_executed(self, execution: int, count: int, flags: int, body: bytes) -> None:
-        self.channel.send(protocol.frame(protocol.EXECUTED, flags, count, execution, body))
+        self._send_result(protocol.frame(protocol.EXECUTED, flags, count, execution, body))
+
+    def _send_result(self, frame: bytes) -> None:
+        """Sends a result. A signal handler of the model that raises meanwhile is told, and changes nothing."""
+        before = self.channel.written
+        try:
+            self.channel.send(frame)
+        except Exception:
+            if self.channel.written == before:
+                raise
+            _report_handler()
 
     def _fail_execution(
         self, error: BaseException, states: List[RequestState], requests: List[InferenceRequest], count: int,
@@ -742,6 +759,11 @@ def _stay(moves: List[Any], mark: int) -> None:
         lent = moves.pop()[1]()
         if lent is not None:
             lent.move = None
+
+
+def _report_handler() -> None:
+    """Tells of a signal handler that has raised where no code of the model runs."""
+    sys.stderr.write("a signal handler of the model has raised outside of the model\n" + traceback.format_exc())
 
 
 async def _within(coroutine: Any, execution: int) -> Any:
