@@ -235,7 +235,7 @@ class Memory:
     def add(self, ident: int, path: str, size: int, outgoing: bool, slot_size: int) -> None:
         """Maps a segment; an outgoing one is cut into slots of one size.
 
-        What cannot be mapped (limits of address space or descriptors) is tried again when a tensor needs it, or given back.
+        What cannot be mapped (limits of address space or descriptors) is tried again when a tensor needs it, or returned.
         """
         try:
             segment = Segment(ident, path, size, outgoing)

@@ -516,7 +516,7 @@ class Runner:
         self._send_result(protocol.frame(protocol.EXECUTED, flags, count, execution, body))
 
     def _send_result(self, frame: bytes) -> None:
-        """Sends a result. A signal handler of the model that raises meanwhile is told, and changes nothing."""
+        """Sends a result. A signal handler of the model that raises meanwhile is notified, and changes nothing."""
         before = self.channel.written
         try:
             self.channel.send(frame)
@@ -762,7 +762,7 @@ def _stay(moves: List[Any], mark: int) -> None:
 
 
 def _report_handler() -> None:
-    """Tells of a signal handler that has raised where no code of the model runs."""
+    """Reports a signal handler that has raised where no code of the model runs."""
     sys.stderr.write("a signal handler of the model has raised outside of the model\n" + traceback.format_exc())
 
 

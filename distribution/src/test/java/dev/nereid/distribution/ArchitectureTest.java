@@ -313,7 +313,12 @@ class ArchitectureTest {
                 noClasses()
                         .that()
                         .resideOutsideOfPackages(
-                                SERVER, SCHEDULER, DISTRIBUTION, "dev.nereid.cuda..", "dev.nereid.testkit.contract..")
+                                SERVER,
+                                SCHEDULER,
+                                DISTRIBUTION,
+                                "dev.nereid.cuda..",
+                                "dev.nereid.testkit.contract..",
+                                "dev.nereid.testkit.server..")
                         .should()
                         .accessTargetWhere(makingOfThreads())
                         .because("threads are made by the server, the scheduler, what waits for GPUs, and tests of"
