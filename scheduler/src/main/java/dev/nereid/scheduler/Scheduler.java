@@ -45,7 +45,7 @@ public interface Scheduler extends AutoCloseable {
     Object source();
 
     /**
-     * Returns how many responses, and leases on their outputs, are open. Those that change at this moment may be missed.
+     * Returns how many responses, and leases on their outputs, are open. The number may have changed when this returns.
      *
      * @return the number
      */

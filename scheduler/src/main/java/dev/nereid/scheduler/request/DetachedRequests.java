@@ -98,7 +98,7 @@ public final class DetachedRequests {
         return (int) requests.stream().filter(Detached::hasSender).count();
     }
 
-    /** Returns the number of those that have no client any more. */
+    /** Returns the number of these requests without a client. */
     public int forsaken() {
         return (int) requests.stream().filter(Detached::isForsaken).count();
     }

@@ -91,7 +91,7 @@ public final class RequestDrain {
         responses.decrement();
     }
 
-    /** Returns how many responses, and leases on their outputs, are open. Those that change at this moment may be missed. */
+    /** Returns how many responses, and leases on their outputs, are open. The number may have changed when this returns. */
     public long openResponses() {
         return responses.sum();
     }

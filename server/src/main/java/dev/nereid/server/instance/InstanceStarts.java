@@ -35,7 +35,7 @@ public final class InstanceStarts {
         /**
          * Receives a report.
          *
-         * @param instances the names of those that have not started
+         * @param instances the names of instances that have not started
          * @param waited how long the load has waited for them
          */
         void waiting(List<String> instances, Duration waited);

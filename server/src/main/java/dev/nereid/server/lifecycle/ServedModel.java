@@ -487,7 +487,7 @@ public final class ServedModel implements AutoCloseable {
     /**
      * Returns how many senders and leases on inputs its plugin has, which it may have forgotten.
      *
-     * @return the number of those that are not ended
+     * @return the number of senders and leases that are not ended
      */
     public long openHandles() {
         return scheduler

@@ -31,7 +31,7 @@ import java.util.stream.Stream;
  * @param lifecycle start, readiness, supervision and shutdown
  * @param protocol the server's name and its error codes
  * @param providers the providers of backends that are classes of the program; those of plugins are found by the server
- * @param environment the environment variables that backends pass to the processes that they start, without those that the
+ * @param environment the environment variables that backends pass to the processes that they start, without what the
  *     server reads as secrets, such as keys of restricted protocols and credentials of storages; empty by default
  */
 public record ServerOptions(

@@ -93,8 +93,8 @@ public final class BackendLease implements AutoCloseable {
     }
 
     /**
-     * Returns settings of the backend that are probably misspelt, once for all of its leases. The backend has read those that
-     * it knows, as after the load of a model.
+     * Returns settings of the backend that are probably misspelt, once for all of its leases. The backend has read the ones
+     * that it knows, as after the load of a model.
      *
      * @return a warning for each; empty for later calls
      */

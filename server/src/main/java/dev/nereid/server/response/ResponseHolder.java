@@ -182,7 +182,7 @@ public final class ResponseHolder {
     /**
      * Returns how many responses, and leases on their outputs, the model holds.
      *
-     * @return those that it neither closed nor forgot
+     * @return the number of both that are neither ended nor forgotten
      */
     public int size() {
         return held.size() + leases.size();
