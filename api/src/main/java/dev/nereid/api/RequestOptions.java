@@ -15,9 +15,16 @@ import java.util.OptionalLong;
  * @param deadlineNanos the deadline of the caller, on the scale of {@link System#nanoTime()}
  * @param sequence the position of the request in a sequence
  * @param callers the models that wait for this request; empty for the request of a client
+ * @param callerOwnsInputs whether memory of an input belongs to the model or program that sends the request, and may be gone
+ *     once the request is complete: then nothing may extend its life
  */
 public record RequestOptions(
-        long priority, long timeoutMicros, OptionalLong deadlineNanos, Optional<Sequence> sequence, CallChain callers) {
+        long priority,
+        long timeoutMicros,
+        OptionalLong deadlineNanos,
+        Optional<Sequence> sequence,
+        CallChain callers,
+        boolean callerOwnsInputs) {
     /** No priority, no timeout, no deadline, no sequence. */
     public static final RequestOptions DEFAULT = new RequestOptions(0, 0, OptionalLong.empty(), Optional.empty());
 
@@ -37,6 +44,6 @@ public record RequestOptions(
      * @param sequence the position of the request in a sequence
      */
     public RequestOptions(long priority, long timeoutMicros, OptionalLong deadlineNanos, Optional<Sequence> sequence) {
-        this(priority, timeoutMicros, deadlineNanos, sequence, CallChain.NONE);
+        this(priority, timeoutMicros, deadlineNanos, sequence, CallChain.NONE, false);
     }
 }

@@ -135,7 +135,7 @@ public interface InstanceControl {
     int openSenders();
 
     /**
-     * Returns those of them without a client: completed, or cancelled.
+     * Returns the requests with such a sender and without a client: completed, or cancelled.
      *
      * @return their number at this moment
      */

@@ -8,7 +8,6 @@ import dev.nereid.scheduler.handle.EndableSender;
 import dev.nereid.scheduler.handle.PluginHandles;
 import dev.nereid.scheduler.handle.Reachability;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.memory.CallerArenas;
 import dev.nereid.scheduler.memory.InputLease;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.spi.BackendException;
@@ -417,7 +416,6 @@ final class ForgottenHandlesTest {
         LeakCheckingMemory memory = new LeakCheckingMemory();
         Arena arena = Arena.ofShared();
         MemorySegment data = arena.allocate(8, 8);
-        CallerArenas.add(data);
         try (Execution execution = new Execution(model(true), memory, traits, batch -> {
             InferenceRequest request = batch.requests().getFirst();
             ResponseSender sender = request.sender();
@@ -426,7 +424,7 @@ final class ForgottenHandlesTest {
         })) {
             execution.submit(execution
                     .request()
-                    .input("IN", Tensor.of(DataType.FP32, Shape.of(1, 2), data))
+                    .inputOfCaller("IN", Tensor.of(DataType.FP32, Shape.of(1, 2), data))
                     .of(1));
             execution.run();
         }

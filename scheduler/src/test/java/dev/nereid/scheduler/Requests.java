@@ -4,6 +4,7 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.api.OutputTarget;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
+import dev.nereid.api.call.CallChain;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -37,6 +38,7 @@ public final class Requests {
     private Optional<Sequence> sequence = Optional.empty();
     private long timeoutMicros;
     private OptionalLong deadline = OptionalLong.empty();
+    private boolean callerOwnsInputs;
     private Runnable alsoReleased = () -> {};
     private String id = "";
     private long arrivedNanos;
@@ -95,6 +97,12 @@ public final class Requests {
     public Requests input(String name, Tensor tensor) {
         inputs.add(new NamedTensor(name, tensor));
         return this;
+    }
+
+    /** Adds an input in memory that the caller may free once the request is complete. */
+    public Requests inputOfCaller(String name, Tensor tensor) {
+        callerOwnsInputs = true;
+        return input(name, tensor);
     }
 
     public Requests deadline(long nanos) {
@@ -181,7 +189,7 @@ public final class Requests {
                 RequestInputs.of(inputs, items, release),
                 RequestOutputs.of(outputs, List.copyOf(requested)),
                 Map.of(),
-                new RequestOptions(priority, timeoutMicros, deadline, sequence),
+                new RequestOptions(priority, timeoutMicros, deadline, sequence, CallChain.NONE, callerOwnsInputs),
                 arrivedNanos);
     }
 

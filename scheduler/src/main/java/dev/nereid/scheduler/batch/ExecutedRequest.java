@@ -150,7 +150,9 @@ final class ExecutedRequest extends CheckedRequestView
         checked();
         Tensor found = NamedTensors.find(scheduled().inputs(), name);
         return Optional.ofNullable(
-                found == null || !scope.tracksInputs() ? found : reachability().view(found));
+                found == null || !scope.tracksInputs() || checked().options().callerOwnsInputs()
+                        ? found
+                        : reachability().view(found));
     }
 
     private Reachability reachability() {

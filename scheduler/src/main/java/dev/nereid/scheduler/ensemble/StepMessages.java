@@ -119,7 +119,8 @@ final class StepMessages {
                 remaining(own.timeoutMicros(), nowNanos - ensemble.arrivedNanos()),
                 own.deadlineNanos(),
                 SequenceMarks.position(mark, own.sequence()),
-                callers);
+                callers,
+                own.callerOwnsInputs());
     }
 
     /** Returns the rest of a timeout, at least a microsecond: 0 would mean none. */

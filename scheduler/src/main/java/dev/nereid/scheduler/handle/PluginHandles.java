@@ -5,7 +5,6 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.api.BestEffort;
 import dev.nereid.scheduler.memory.InputLease;
 import java.util.concurrent.Executor;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
@@ -50,8 +49,8 @@ public final class PluginHandles {
     private final Report report;
     private final AtomicLong created = new AtomicLong();
     private final LongAdder leases = new LongAdder();
-    private final Count senderCount = new Count(Kind.SENDER);
-    private final Count leaseCount = new Count(Kind.LEASE);
+    private final ForgottenCount senderCount = new ForgottenCount();
+    private final ForgottenCount leaseCount = new ForgottenCount();
     private volatile boolean used;
 
     /** What was forgotten and could not be ended yet, with the others linked to it; {@code null} for none. */
@@ -170,7 +169,7 @@ public final class PluginHandles {
         }
     }
 
-    private @Nullable Throwable place(Count count) {
+    private @Nullable Throwable place(ForgottenCount count) {
         endLeft();
         used = true;
         boolean isSample = created.getAndIncrement() % PLACE_INTERVAL == 0;
@@ -179,8 +178,18 @@ public final class PluginHandles {
 
     /** Reports how many were forgotten since the last report, as the model is closed. */
     public void close() {
-        senderCount.close();
-        leaseCount.close();
+        report(Kind.SENDER, senderCount.total(), null);
+        report(Kind.LEASE, leaseCount.total(), null);
+    }
+
+    private void count(Kind kind, ForgottenCount count, @Nullable Throwable place) {
+        report(kind, count.add(place), place);
+    }
+
+    private void report(Kind kind, long number, @Nullable Throwable place) {
+        if (number > 0) {
+            report.forgotten(kind, number, place);
+        }
     }
 
     /** The end of one handle, which a plugin may forget. It exists before that, since there may be no memory then. */
@@ -231,7 +240,7 @@ public final class PluginHandles {
         public void run() {
             EndableSender forgotten = sender;
             if (forgotten != null) {
-                forgotten.forgotten(() -> senderCount.add(place));
+                forgotten.forgotten(() -> count(Kind.SENDER, senderCount, place));
             }
         }
     }
@@ -259,43 +268,7 @@ public final class PluginHandles {
         public void run() {
             InputLease forgotten = lease;
             if (forgotten != null) {
-                forgotten.end(() -> leaseCount.add(place));
-            }
-        }
-    }
-
-    /** What was forgotten of one kind. */
-    private final class Count {
-        private final Kind kind;
-        private final AtomicLong forgotten = new AtomicLong();
-        private final AtomicLong reported = new AtomicLong();
-        private final AtomicBoolean placeReported = new AtomicBoolean();
-
-        Count(Kind kind) {
-            this.kind = kind;
-        }
-
-        boolean needsPlace() {
-            return forgotten.get() > 0 && !placeReported.get();
-        }
-
-        void add(@Nullable Throwable place) {
-            long number = forgotten.incrementAndGet();
-            boolean showsPlace = place != null && placeReported.compareAndSet(false, true);
-            if (number == 1 || showsPlace) {
-                report(number, place);
-            }
-        }
-
-        private void report(long number, @Nullable Throwable place) {
-            reported.accumulateAndGet(number, Math::max);
-            report.forgotten(kind, number, place);
-        }
-
-        void close() {
-            long number = forgotten.get();
-            if (number > reported.get()) {
-                report(number, null);
+                forgotten.end(() -> count(Kind.LEASE, leaseCount, place));
             }
         }
     }

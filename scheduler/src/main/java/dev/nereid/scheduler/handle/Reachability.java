@@ -2,7 +2,6 @@ package dev.nereid.scheduler.handle;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.scheduler.memory.CallerArenas;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -25,13 +24,12 @@ public final class Reachability {
      * Returns a tensor that keeps this reachable.
      *
      * @param tensor a tensor of the server
-     * @return the same memory; the tensor itself if its memory is an array, mapped memory of a client, or in an arena of who
-     *     sent the request, so that a read after the close of that throws
+     * @return the same memory; the tensor itself if its memory is an array, or mapped memory of a client
      */
     @SuppressWarnings("restricted") // of the same memory and size
     public Tensor view(Tensor tensor) {
         MemorySegment data = tensor.data();
-        if (!data.isNative() || data.isMapped() || CallerArenas.contain(data)) {
+        if (!data.isNative() || data.isMapped()) {
             return tensor;
         }
         return with(tensor, data.reinterpret(arena, _ -> requireNonNull(data))); // an automatic arena stays

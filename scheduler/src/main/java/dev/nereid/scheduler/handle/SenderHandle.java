@@ -16,9 +16,8 @@ import java.util.List;
  * A sender as its plugin has it. As safe for concurrent use as the sender.
  *
  * <p>The server refers to it only while a rescheduled request waits for its next execution, so that it notices when the
- * plugin has forgotten the sender. It is reachable as long as
- * a response of it is, or a tensor of that. It stays reachable until a call has returned: the end of a sender that is
- * not used otherwise is no forgotten one.
+ * plugin has forgotten the sender. It is reachable as long as a response of it is, or a tensor of that. It stays reachable until
+ * a call has returned: the end of a sender that is not used otherwise is no forgotten one.
  */
 public final class SenderHandle implements ResponseSender {
     private final EndableSender sender;

@@ -418,8 +418,7 @@ final class SequenceTable {
     void expire() {
         long now = nanoTime.getAsLong();
         times.expire(now, sequence -> {
-            if (sequence
-                    .hasResponded()) { // its idle time begins at the end of its sender, or up to one such time later
+            if (sequence.hasResponded()) { // its idle time begins with the end of its sender, or up to one later
                 times.addIdle(sequence, now);
             } else {
                 endAfterWaiting(sequence, SequenceEndReason.IDLE);

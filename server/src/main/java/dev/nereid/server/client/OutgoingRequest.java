@@ -13,7 +13,6 @@ import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.call.CallChain;
 import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.scheduler.client.RunningExecution;
-import dev.nereid.scheduler.memory.CallerArenas;
 import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.server.repository.ModelKey;
@@ -231,8 +230,7 @@ final class OutgoingRequest implements ModelRequest {
                 throw reason;
             });
             server = clients.server();
-            tensors.forEach(
-                    tensor -> keep(tensor).ifPresentOrElse(kept.memory::add, () -> CallerArenas.add(tensor.data())));
+            tensors.forEach(tensor -> keep(tensor, kept));
             outgoing = request(waiting, kept);
             request.begin(causes);
         } catch (InferenceException e) {
@@ -254,12 +252,13 @@ final class OutgoingRequest implements ModelRequest {
         }
     }
 
-    private InferRequest request(CallChain waiting, Runnable release) {
+    private InferRequest request(CallChain waiting, KeptInputs kept) {
         CallChain chain = causes.chain().join(waiting);
         CallChain callers = holder.caller()
                 .map(caller -> chain.with(ModelKey.name(caller.name())))
                 .orElse(chain);
-        RequestOptions options = new RequestOptions(priority, timeoutMicros, causes.deadlineNanos(), sequence, callers);
+        RequestOptions options =
+                new RequestOptions(priority, timeoutMicros, causes.deadlineNanos(), sequence, callers, kept.isCallers);
         return new InferRequest(
                 new ModelRef(model, version),
                 id.isEmpty() ? causes.id() : id,
@@ -267,18 +266,23 @@ final class OutgoingRequest implements ModelRequest {
                 List.copyOf(outputs),
                 Map.copyOf(parameters),
                 options,
-                release);
+                kept);
     }
 
-    /** Keeps the memory of an input if the server knows it; returns what ends that. */
-    private Optional<Runnable> keep(Tensor tensor) {
-        return causes.keep(tensor).or(() -> holder.keep(tensor));
+    /** Keeps the memory of an input if the server knows it. */
+    private void keep(Tensor tensor, KeptInputs kept) {
+        Optional<Runnable> release = causes.keep(tensor).or(() -> holder.keep(tensor));
+        release.ifPresent(kept.memory::add);
+        kept.isCallers |= release.isEmpty() && tensor.data().isNative();
     }
 
     /** Ends what keeps the memory of the inputs, once. */
     private static final class KeptInputs implements Runnable {
         private final List<Runnable> memory = new ArrayList<>();
         private final AtomicBoolean released = new AtomicBoolean();
+
+        /** Whether memory of an input is not kept, since it belongs to the caller; set before the request is sent. */
+        private boolean isCallers;
 
         @Override
         public void run() {

@@ -4,8 +4,8 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.handle.ForgottenCount;
 import dev.nereid.scheduler.request.SchedulerErrors;
-import dev.nereid.server.response.ForgottenCount;
 import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.BackendException;
@@ -170,7 +170,7 @@ final class InstanceMemory implements AutoCloseable {
             return;
         }
         forgottenBytes.add(held.bytes());
-        if (forgotten.add(held.where)) {
+        if (forgotten.add(held.where) > 0) {
             report("an allocation", held.bytes(), "was", held.where);
         }
     }

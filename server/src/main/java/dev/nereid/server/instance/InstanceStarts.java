@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,22 +25,10 @@ public final class InstanceStarts {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceStarts.class);
 
     private final LoadWaits waits;
-    private final Report report;
+    private final BiConsumer<List<String>, Duration> report;
 
     /** The starts that go on though their instances are to be closed, by the key of the model. */
     private final Map<String, Set<CompletableFuture<Void>>> stuck = new ConcurrentHashMap<>();
-
-    /** Receives the instances of a load that take long. */
-    @FunctionalInterface
-    interface Report {
-        /**
-         * Receives a report.
-         *
-         * @param instances the names of instances that have not started
-         * @param waited how long the load has waited for them
-         */
-        void waiting(List<String> instances, Duration waited);
-    }
 
     /**
      * Creates the starts of a server's instances.
@@ -54,9 +43,10 @@ public final class InstanceStarts {
      * Creates the starts of a server's instances.
      *
      * @param waits the waits of its loads
-     * @param report receives the instances that have not started after each {@link LoadWaits#INTERVAL}
+     * @param report receives the names of instances that have not started, and how long the load has waited for them, after each
+     *     {@link LoadWaits#INTERVAL}
      */
-    InstanceStarts(LoadWaits waits, Report report) {
+    InstanceStarts(LoadWaits waits, BiConsumer<List<String>, Duration> report) {
         this.waits = waits;
         this.report = report;
     }
@@ -97,7 +87,7 @@ public final class InstanceStarts {
             Duration waited = Duration.ZERO;
             while (!waits.await(ended, LoadWaits.INTERVAL)) {
                 waited = waited.plus(LoadWaits.INTERVAL);
-                report.waiting(pending(plans, starts), waited);
+                report.accept(pending(plans, starts), waited);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

@@ -5,6 +5,7 @@ import static java.util.stream.Collectors.joining;
 
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.ModelRef;
+import dev.nereid.scheduler.handle.ForgottenCount;
 import dev.nereid.scheduler.handle.PluginHandles;
 import dev.nereid.spi.Tensor;
 import java.util.Collection;
@@ -225,13 +226,13 @@ public final class ResponseHolder {
     }
 
     private void report(HeldResponse response) {
-        if (forgotten.add(response.place())) {
+        if (forgotten.add(response.place()) > 0) {
             reportResponses("a response of model '" + response.model() + "' was", response.place());
         }
     }
 
     private void report(HeldLease lease) {
-        if (forgottenLeases.add(lease.place())) {
+        if (forgottenLeases.add(lease.place()) > 0) {
             reportLeases("a lease on an output of model '" + lease.model() + "' was", lease.place());
         }
     }
@@ -261,13 +262,7 @@ public final class ResponseHolder {
         List<HeldResponse> released =
                 held.stream().filter(HeldResponse::release).toList();
         if (!released.isEmpty()) {
-            reportResponses(
-                    describe(released),
-                    released.stream()
-                            .map(HeldResponse::place)
-                            .filter(Objects::nonNull)
-                            .findFirst()
-                            .orElse(null));
+            reportResponses(describe(released), firstOf(released.stream().map(HeldResponse::place)));
         }
     }
 
@@ -282,12 +277,12 @@ public final class ResponseHolder {
                             + (isOne ? " lease on an output" : " leases on outputs")
                             + models(ended.stream().map(HeldLease::model))
                             + (isOne ? " was" : " were"),
-                    ended.stream()
-                            .map(HeldLease::place)
-                            .filter(Objects::nonNull)
-                            .findFirst()
-                            .orElse(null));
+                    firstOf(ended.stream().map(HeldLease::place)));
         }
+    }
+
+    private static @Nullable Throwable firstOf(Stream<@Nullable Throwable> places) {
+        return places.filter(Objects::nonNull).findFirst().orElse(null);
     }
 
     /** Returns how many responses of which models. */

@@ -1,4 +1,4 @@
-package dev.nereid.server.response;
+package dev.nereid.scheduler.handle;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
@@ -26,22 +26,22 @@ public final class ForgottenCount {
      * Counts one.
      *
      * @param place where the plugin got it; {@code null} if that was not recorded
-     * @return whether to report it: the first one is reported, and the first one with a place
+     * @return how many there are so far, to be reported: with the first one, and the first one with a place; else 0
      */
-    public boolean add(@Nullable Throwable place) {
-        boolean isFirst = forgotten.getAndIncrement() == 0;
+    public long add(@Nullable Throwable place) {
+        long number = forgotten.incrementAndGet();
         boolean showsPlace = place != null && placeReported.compareAndSet(false, true);
-        if (isFirst || showsPlace) {
-            reported.getAndIncrement();
-            return true;
+        if (number > 1 && !showsPlace) {
+            return 0;
         }
-        return false;
+        reported.getAndIncrement();
+        return number;
     }
 
     /**
      * Returns how many were forgotten in all, for a last report.
      *
-     * @return their number; 0 if each was reported
+     * @return their number; 0 if there was a report of each
      */
     public long total() {
         long number = forgotten.get();
