@@ -124,6 +124,12 @@ public final class FrameReader {
         return value;
     }
 
+    /** Returns the next 64 bits, which stay the next field. */
+    public long peekU64(String field) {
+        need(field, Long.BYTES);
+        return memory.get(U64, position);
+    }
+
     /** Reads a floating point number of 64 bits. */
     public double f64(String field) {
         need(field, Double.BYTES);
