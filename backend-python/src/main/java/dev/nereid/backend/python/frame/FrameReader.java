@@ -259,7 +259,7 @@ public final class FrameReader {
         long high = Math.multiplyHigh(elements, factor);
         long low = elements * factor;
         if (high != 0 || low < 0) {
-            throw new FrameException(what + ": a shape of more elements than memory has");
+            throw new FrameException(what + ": a shape of more elements than memory has (expected: fewer)");
         }
         return low;
     }
