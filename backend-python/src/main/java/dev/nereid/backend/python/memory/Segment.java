@@ -157,8 +157,8 @@ final class Segment {
                     + " (expected: a slot that is not in use by another tensor)");
         }
         if (!outgoing && states[index] != LENT) {
-            throw new FrameException(
-                    what + ": offset " + offset + " of segment " + number + " (expected: a slot that this process has)");
+            throw new FrameException(what + ": offset " + offset + " of segment " + number
+                    + " (expected: a slot that this process has)");
         }
         if (outgoing) {
             states[index] = READ;

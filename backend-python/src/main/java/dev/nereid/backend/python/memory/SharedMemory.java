@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * unmaps it earlier, and neither does {@link #close}. What a frame claims is checked against the state of the slot that it
  * names. The content of slots is not protected from the process, which may write to all of it at any time.
  *
- * <p>Frames of the process must be handed to this class in the order in which they were sent: {@link #hold} for the tensors of a
+ * <p>Frames of the process must come to this class in the order in which they were sent: {@link #hold} for the tensors of a
  * frame comes before {@link #onReleased} for a later one, which may end Python's use of the slot.
  */
 public final class SharedMemory {

@@ -22,7 +22,7 @@ final class SlotSizes {
             return SMALLEST;
         }
         int bits = bits(byteSize);
-        long step = bits <= STEPPED_BITS ? 1L << bits : 1L << bits - 3;
+        long step = bits <= STEPPED_BITS ? 1L << bits : 1L << (bits - 3);
         return byteSize + step - 1 & -step;
     }
 
@@ -37,7 +37,7 @@ final class SlotSizes {
         if (bits <= STEPPED_BITS) {
             return bits - SMALLEST_BITS;
         }
-        int quarter = (int) (slotSize >> bits - 3) - 4;
+        int quarter = (int) (slotSize >> (bits - 3)) - 4;
         return STEPPED_BITS - SMALLEST_BITS + 4 * (bits - 1 - STEPPED_BITS) + quarter;
     }
 

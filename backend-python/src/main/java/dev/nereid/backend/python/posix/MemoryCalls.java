@@ -122,8 +122,7 @@ public final class MemoryCalls {
     public static MemorySegment map(int descriptor, long byteSize) throws PosixException {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment state = CLibrary.state(arena);
-            long address =
-                    (long) MMAP.invokeExact(state, 0L, byteSize, PROT_READ_WRITE, MAP_SHARED, descriptor, 0L);
+            long address = (long) MMAP.invokeExact(state, 0L, byteSize, PROT_READ_WRITE, MAP_SHARED, descriptor, 0L);
             if (address == MAP_FAILED) {
                 throw CLibrary.failure("mmap", state);
             }

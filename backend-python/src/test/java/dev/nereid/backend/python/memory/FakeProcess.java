@@ -169,8 +169,7 @@ final class FakeProcess implements FrameSink {
     }
 
     static FrameTensor tensor(long segment, long offset, long size) {
-        return new FrameTensor(
-                0, DataType.UINT8, Shape.of(size), size, segment, offset, size, MemorySegment.NULL);
+        return new FrameTensor(0, DataType.UINT8, Shape.of(size), size, segment, offset, size, MemorySegment.NULL);
     }
 
     static FrameTensor tensor(Slot slot, long size) {
@@ -207,9 +206,8 @@ final class FakeProcess implements FrameSink {
                     if (Files.readSymbolicLink(descriptor).toString().contains("memfd:nereid-tensors")) {
                         count++;
                     }
-                } catch (IOException closed) {
-                    // That of the directory itself, or another thread's.
-                    continue;
+                } catch (IOException e) {
+                    // Closed meanwhile: that of the directory itself, or another thread's.
                 }
             }
             return count;

@@ -66,7 +66,7 @@ class SharedMemoryScheduleTest {
     }
 
     private static long size(Random random) {
-        return 1 + random.nextInt(1 << 10 + random.nextInt(13));
+        return 1L + random.nextInt(1 << (10 + random.nextInt(13)));
     }
 
     private static <T> T takeOne(List<T> list, Random random) {

@@ -175,8 +175,8 @@ class SharedMemoryTest {
         limit(Long.MAX_VALUE);
         List<IncomingSlot> slots = new ArrayList<>();
         FakeProcess unmapped = new FakeProcess();
-        SharedMemory large = new SharedMemory(
-                frame -> assertThat(unmapped.segments).isEmpty(), budget, log, clock);
+        SharedMemory large =
+                new SharedMemory(frame -> assertThat(unmapped.segments).isEmpty(), budget, log, clock);
 
         IncomingSlot slot = large.allocate(1L << 46);
         while (slot != null && slots.size() < 8) {
@@ -247,9 +247,8 @@ class SharedMemoryTest {
         refuses(() -> released(new Slot(segment, writing.offset())), "offset of a released slot");
         refuses(() -> released(sent, sent), "offset of a released slot: 0 of segment");
         refuses(
-                () -> memory.onReleased(FakeProcess.reader(new FrameWriter()
-                        .begin(FrameType.RELEASED, 0, 1, 0)
-                        .u32(segment))),
+                () -> memory.onReleased(FakeProcess.reader(
+                        new FrameWriter().begin(FrameType.RELEASED, 0, 1, 0).u32(segment))),
                 "offset of a released slot");
         writing.discard();
     }
@@ -569,7 +568,7 @@ class SharedMemoryTest {
 
     private void step(Random random) {
         byte seed = (byte) random.nextInt();
-        long size = 1 + random.nextInt(1 << 12 + random.nextInt(9));
+        long size = 1L + random.nextInt(1 << (12 + random.nextInt(9)));
         IncomingSlot slot = allocate(size);
         fill(slot.data(), seed);
         if (random.nextInt(8) == 0) {

@@ -51,8 +51,8 @@ class MemoryCallsTest {
                 .isInstanceOf(PosixException.class)
                 .hasMessage("close: Bad file descriptor (errno 9)");
         assertThatThrownBy(() -> MemoryCalls.map(-1, 4096))
-                .isInstanceOfSatisfying(PosixException.class, e -> assertThat(e.errno())
-                        .isEqualTo(9));
+                .isInstanceOfSatisfying(
+                        PosixException.class, e -> assertThat(e.errno()).isEqualTo(9));
         assertThatThrownBy(() -> MemoryCalls.resize(-1, 4096)).isInstanceOf(PosixException.class);
         assertThatThrownBy(() -> MemoryCalls.create("n".repeat(300)))
                 .isInstanceOf(PosixException.class)
