@@ -174,9 +174,7 @@ class SharedMemoryTest {
     void survivesSystemWithoutMemory() {
         limit(Long.MAX_VALUE);
         List<IncomingSlot> slots = new ArrayList<>();
-        FakeProcess unmapped = new FakeProcess();
-        SharedMemory large =
-                new SharedMemory(frame -> assertThat(unmapped.segments).isEmpty(), budget, log, clock);
+        SharedMemory large = new SharedMemory(frame -> {}, budget, log, clock);
 
         IncomingSlot slot = large.allocate(1L << 46);
         while (slot != null && slots.size() < 8) {
