@@ -1,0 +1,63 @@
+package dev.nereid.backend.python.posix;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+
+/** Functions for pipes. Stateless; for any thread. */
+public final class PipeCalls {
+    private static final int O_CLOEXEC = 0x80000;
+    private static final MethodHandle PIPE2 =
+            CLibrary.failing("pipe2", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
+    private static final MethodHandle CLOSE = CLibrary.bind("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
+
+    private PipeCalls() {}
+
+    /**
+     * The two descriptors of a pipe. Processes that are started later do not inherit them.
+     *
+     * @param readEnd the descriptor to read from, owned by the caller
+     * @param writeEnd the descriptor to write to, owned by the caller
+     */
+    public record Pipe(int readEnd, int writeEnd) {}
+
+    /**
+     * Creates a pipe.
+     *
+     * @return the descriptors, which the caller {@linkplain #close closes}
+     * @throws PosixException if the process or the system has no descriptor left
+     */
+    public static Pipe open() throws PosixException {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment state = CLibrary.state(arena);
+            MemorySegment ends = arena.allocate(JAVA_INT, 2);
+            int result;
+            try {
+                result = (int) PIPE2.invokeExact(state, ends, O_CLOEXEC);
+            } catch (Throwable e) {
+                throw CLibrary.notCalled("pipe2", e);
+            }
+            if (result != 0) {
+                throw CLibrary.failure("pipe2", state);
+            }
+            return new Pipe(ends.getAtIndex(JAVA_INT, 0), ends.getAtIndex(JAVA_INT, 1));
+        }
+    }
+
+    /**
+     * Closes a descriptor. Its number may then be that of another file.
+     *
+     * @param descriptor a descriptor that the caller owns
+     */
+    public static void close(int descriptor) {
+        try {
+            int _ = (int) CLOSE.invokeExact(descriptor);
+        } catch (Throwable e) {
+            throw CLibrary.notCalled("close", e);
+        }
+    }
+}

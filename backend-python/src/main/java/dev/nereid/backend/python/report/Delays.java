@@ -1,0 +1,23 @@
+package dev.nereid.backend.python.report;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+
+/** Runs actions later. Safe for use by any thread. */
+@FunctionalInterface
+interface Delays {
+    /**
+     * Runs an action after a time. Never blocks. The action is lost if its executor is closed or full by then.
+     *
+     * @param millis the time in milliseconds
+     * @param action the action
+     */
+    void run(long millis, Runnable action);
+
+    /** Returns delays whose actions run by an executor. */
+    static Delays on(Executor executor) {
+        return (millis, action) -> CompletableFuture.delayedExecutor(millis, TimeUnit.MILLISECONDS, executor)
+                .execute(action);
+    }
+}
