@@ -20,8 +20,7 @@ import java.util.Map;
  * by what is there, not by what is claimed.
  */
 public final class FrameReader {
-    private static final ValueLayout.OfShort U16 =
-            ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfShort U16 = ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final ValueLayout.OfInt U32 = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final ValueLayout.OfLong U64 = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final ValueLayout.OfDouble F64 =
@@ -197,12 +196,14 @@ public final class FrameReader {
         for (int i = 0; i < count; i++) {
             String name = text("parameter");
             int kind = u8("kind of a parameter");
-            parameters.put(name, switch (kind) {
-                case 1 -> u8("value of a parameter") != 0;
-                case 2 -> u64("value of a parameter");
-                case 3 -> text("value of a parameter");
-                default -> throw new FrameException("kind of a parameter: " + kind + " (expected: 1, 2 or 3)");
-            });
+            parameters.put(
+                    name,
+                    switch (kind) {
+                        case 1 -> u8("value of a parameter") != 0;
+                        case 2 -> u64("value of a parameter");
+                        case 3 -> text("value of a parameter");
+                        default -> throw new FrameException("kind of a parameter: " + kind + " (expected: 1, 2 or 3)");
+                    });
         }
         return parameters;
     }
@@ -235,18 +236,20 @@ public final class FrameReader {
         if (type.isFixedSize()) {
             long expected = product(what, elements, type.byteSize());
             if (size != expected) {
-                throw new FrameException(what + ": " + size + " bytes (expected: " + expected + ", those of its shape)");
+                throw new FrameException(
+                        what + ": " + size + " bytes (expected: " + expected + ", those of its shape)");
             }
         } else if (size < 0 || elements > size / Integer.BYTES) {
-            throw new FrameException(what + ": " + size + " bytes for " + elements + " texts (expected: 4 or more each)");
+            throw new FrameException(
+                    what + ": " + size + " bytes for " + elements + " texts (expected: 4 or more each)");
         }
         if (segment != 0) {
             return new FrameTensor(name, type, Shape.of(dims), elements, segment, offset, size, MemorySegment.NULL);
         }
         long data = start + offset;
         if ((offset & 7) != 0 || data < position || data - position > 7 || size > end - data) {
-            throw new FrameException(what + ": data of " + size + " bytes at " + offset + " in a frame of " + (end - start)
-                    + " bytes (expected: behind the shape, and within the frame)");
+            throw new FrameException(what + ": data of " + size + " bytes at " + offset + " in a frame of "
+                    + (end - start) + " bytes (expected: behind the shape, and within the frame)");
         }
         position = data + size;
         return new FrameTensor(name, type, Shape.of(dims), elements, 0, 0, size, memory.asSlice(data, size));
@@ -266,8 +269,8 @@ public final class FrameReader {
 
     private void need(String field, long size) {
         if (size < 0 || size > end - position) {
-            throw new FrameException(
-                    field + ": " + size + " bytes in a frame that has " + (end - position) + " left (expected: no more)");
+            throw new FrameException(field + ": " + size + " bytes in a frame that has " + (end - position)
+                    + " left (expected: no more)");
         }
     }
 }

@@ -40,8 +40,8 @@ public final class OutputPipe implements AutoCloseable {
         PipeCalls.Pipe pipe = PipeCalls.open();
         boolean opened = false;
         try {
-            OutputPipe result = new OutputPipe(
-                    pipe.writeEnd(), new PipeInput(new FileInputStream(DESCRIPTORS + pipe.readEnd())));
+            OutputPipe result =
+                    new OutputPipe(pipe.writeEnd(), new PipeInput(new FileInputStream(DESCRIPTORS + pipe.readEnd())));
             opened = true;
             return result;
         } finally {

@@ -29,10 +29,13 @@ public final class OutputReader implements AutoCloseable {
     private static final int BUFFER = 16 << 10;
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
 
-    /** How often a quiet output is looked at while a report is due soon. */
-    private static final int CHECKS = 20;
+    /**
+     * How often a quiet output is looked at before a report: about a second. The first pauses are short, since a process that
+     * prints much would wait.
+     */
+    private static final int CHECKS = 25;
 
-    private static final long CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long MAX_PAUSE_MILLIS = 50;
 
     private final InputStream output;
     private final Consumer<String> lines;
@@ -151,7 +154,8 @@ public final class OutputReader implements AutoCloseable {
     /** Reports lines that were left out, if there is no output for a second. */
     private void awaitOutputOrReport() throws IOException {
         for (int i = 0; i < CHECKS; i++) {
-            if (output.available() > 0 || !awaitOpen()) {
+            long pause = i < 6 ? 1 << i : MAX_PAUSE_MILLIS;
+            if (output.available() > 0 || !pause(pause)) {
                 return;
             }
         }
@@ -159,11 +163,11 @@ public final class OutputReader implements AutoCloseable {
     }
 
     /** Waits a moment; {@code false} if this reader is closed. */
-    private boolean awaitOpen() throws IOException {
+    private boolean pause(long millis) throws IOException {
         lock.lock();
         try {
             if (!closed) {
-                long _ = changed.awaitNanos(CHECK_NANOS);
+                long _ = changed.awaitNanos(TimeUnit.MILLISECONDS.toNanos(millis));
             }
             return !closed;
         } catch (InterruptedException e) {

@@ -46,6 +46,8 @@ public final class MetricFrames {
     private static final int DROP_METRIC = 4;
     private static final int VALUE = 8;
 
+    private static final String FAMILIES = "metric families";
+
     private static final String DELETED =
             "Invalid metric operation as the corresponding 'MetricFamily' has been deleted. The 'MetricFamily' object should"
                     + " be deleted AFTER its corresponding 'Metric' objects have been deleted.";
@@ -92,8 +94,7 @@ public final class MetricFrames {
      */
     public void onMetric(FrameReader frame) {
         if (frame.remaining() > MAX_BODY) {
-            throw new FrameException(
-                    "metric: " + frame.remaining() + " bytes (expected: at most " + MAX_BODY + ")");
+            throw new FrameException("metric: " + frame.remaining() + " bytes (expected: at most " + MAX_BODY + ")");
         }
         long id = frame.id();
         int operation = frame.flags();
@@ -118,7 +119,7 @@ public final class MetricFrames {
         String name = frame.text("name of a family");
         String description = frame.text("description of a family");
         try {
-            admit("families", id, size);
+            admit(FAMILIES, id, size);
             Family family = families.family(kinds[(int) number], name, description);
             if (!add(id, new UsedFamily(family, size, new HashSet<>()))) {
                 families.release(family);
@@ -163,13 +164,13 @@ public final class MetricFrames {
             if (usedFamilies.containsKey(id) || usedMetrics.containsKey(id)) {
                 throw new FrameException("id of a metric: " + id + " (expected: one that is not in use)");
             }
-            if ((kind.equals("families") ? usedFamilies : usedMetrics).size() >= MAX_METRICS) {
-                throw new RefusedException(
-                        "The process has " + MAX_METRICS + " " + kind + " of metrics (expected: fewer)");
+            if ((kind.equals(FAMILIES) ? usedFamilies : usedMetrics).size() >= MAX_METRICS) {
+                throw new RefusedException("The process has " + MAX_METRICS + " " + kind + " (expected: fewer)");
             }
             if (bytes + size > MAX_BYTES) {
-                throw new RefusedException("Names, descriptions, labels and buckets of the metrics of the process have more"
-                        + " than " + (MAX_BYTES >> 20) + " MiB");
+                throw new RefusedException(
+                        "Names, descriptions, labels and buckets of the metrics of the process have more" + " than "
+                                + (MAX_BYTES >> 20) + " MiB");
             }
         } finally {
             lock.unlock();

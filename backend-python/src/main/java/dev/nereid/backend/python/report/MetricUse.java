@@ -34,10 +34,7 @@ sealed interface MetricUse {
 
     /** A counter. */
     record OfCounter(
-            MetricFamilies families,
-            MetricFamilies.Family family,
-            Map<String, String> labels,
-            Metrics.Counter counter)
+            MetricFamilies families, MetricFamilies.Family family, Map<String, String> labels, Metrics.Counter counter)
             implements MetricUse {
         @Override
         public boolean change(int operation, double value) {

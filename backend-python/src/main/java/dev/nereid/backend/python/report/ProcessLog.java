@@ -163,8 +163,9 @@ public final class ProcessLog implements AutoCloseable {
         if (count > 0) {
             write(
                     Level.WARNING,
-                    "… " + count + (count == 1 ? " line" : " lines") + " of the model's log left out (expected: at most "
-                            + MAX_LINES + " lines and " + (MAX_BYTES >> 20) + " MiB a second)");
+                    "… " + count + (count == 1 ? " line" : " lines")
+                            + " of the model's log left out (expected: at most " + MAX_LINES + " lines and "
+                            + (MAX_BYTES >> 20) + " MiB a second)");
         }
     }
 

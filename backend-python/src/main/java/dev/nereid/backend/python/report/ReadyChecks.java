@@ -130,7 +130,7 @@ public final class ReadyChecks {
         lock.lock();
         try {
             if (closed != null) {
-                return CompletableFuture.failedStage(new BackendException(ErrorCode.UNAVAILABLE, closed));
+                return CompletableFuture.failedFuture(new BackendException(ErrorCode.UNAVAILABLE, closed));
             }
             if (!exists) {
                 return CompletableFuture.completedStage(null);
@@ -149,10 +149,23 @@ public final class ReadyChecks {
                             .end());
                 }
             }
-            return check.result().minimalCompletionStage();
+            return own(check.result());
         } finally {
             lock.unlock();
         }
+    }
+
+    /** Returns a stage of a caller, which completes with the result of all. */
+    private static CompletionStage<Void> own(CompletableFuture<Void> result) {
+        CompletableFuture<Void> own = new CompletableFuture<>();
+        result.whenComplete((_, failure) -> {
+            if (failure == null) {
+                own.complete(null);
+            } else {
+                own.completeExceptionally(failure);
+            }
+        });
+        return own;
     }
 
     @GuardedBy("lock")

@@ -8,7 +8,8 @@ import java.util.regex.Pattern;
 
 /** Reads texts of frames within limits. Static functions only. */
 final class ReportTexts {
-    private static final Pattern UNPRINTABLE = Pattern.compile("[\\p{Cntrl}\\u0080-\\u009f\\u2028-\\u202e\\u2066-\\u2069]");
+    private static final Pattern UNPRINTABLE =
+            Pattern.compile("[\\p{Cntrl}\\u0080-\\u009f\\u2028-\\u202e\\u2066-\\u2069]");
 
     private ReportTexts() {}
 

@@ -20,8 +20,7 @@ class OutputPipeIT {
 
     private final BlockingQueue<String> lines = new LinkedBlockingQueue<>();
     private final OutputPipe pipe = OutputPipe.open();
-    private final OutputReader reader =
-            OutputReader.start(pipe.input(), "output", lines::add, System::nanoTime);
+    private final OutputReader reader = OutputReader.start(pipe.input(), "output", lines::add, System::nanoTime);
 
     OutputPipeIT() throws IOException {}
 
@@ -109,8 +108,9 @@ class OutputPipeIT {
         assertThat(process.waitFor()).isZero();
         assertThat(reader.awaitEnd(LONG)).isTrue();
         assertThat(reader.lastLines()).hasSize(20).endsWith("done");
-        assertThat(lines).hasSizeLessThan(60_000).anySatisfy(line -> assertThat(line)
-                .matches("… \\d+ lines \\(\\d+ bytes\\) of output left out"));
+        assertThat(lines)
+                .hasSizeLessThan(60_000)
+                .anySatisfy(line -> assertThat(line).matches("… \\d+ lines \\(\\d+ bytes\\) of output left out"));
     }
 
     @Test

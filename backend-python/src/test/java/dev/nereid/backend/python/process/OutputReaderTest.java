@@ -70,7 +70,8 @@ class OutputReaderTest {
         Queue<String> threads = new ConcurrentLinkedQueue<>();
         try (OutputReader named = start(
                 new ByteArrayInputStream("a\n".getBytes(UTF_8)),
-                _ -> threads.add(Thread.currentThread().getName() + Thread.currentThread().isDaemon()))) {
+                _ -> threads.add(Thread.currentThread().getName()
+                        + Thread.currentThread().isDaemon()))) {
             assertThat(named.awaitEnd(LONG)).isTrue();
         }
 
@@ -122,10 +123,12 @@ class OutputReaderTest {
     void readsAGigabyteWithoutALineFeed() throws Exception {
         List<String> read = read(new Endless(1L << 30));
 
-        assertThat(read).singleElement().satisfies(line -> assertThat(line)
-                .startsWith("xxx")
-                .endsWith(" … (" + ((1L << 30) - 8192) + " more bytes)")
-                .hasSizeLessThan(9000));
+        assertThat(read)
+                .singleElement()
+                .satisfies(line -> assertThat(line)
+                        .startsWith("xxx")
+                        .endsWith(" … (" + ((1L << 30) - 8192) + " more bytes)")
+                        .hasSizeLessThan(9000));
     }
 
     @Test
