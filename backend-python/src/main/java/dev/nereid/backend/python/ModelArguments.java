@@ -1,0 +1,38 @@
+package dev.nereid.backend.python;
+
+import dev.nereid.backend.python.environment.PythonParameters;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelSettings;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** The arguments of {@code initialize}. Static functions only. */
+final class ModelArguments {
+    private ModelArguments() {}
+
+    /**
+     * Returns the arguments of an instance.
+     *
+     * @param model the model, of which the configuration is complete
+     * @param instance the instance
+     * @param parameters the parameters of the model
+     * @return seven texts by name
+     */
+    static Map<String, String> of(ModelContext model, InstanceContext instance, PythonParameters parameters) {
+        ModelSettings settings = model.settings();
+        Device device = instance.device();
+        Map<String, String> arguments = new LinkedHashMap<>();
+        arguments.put("model_config", settings.json());
+        arguments.put("model_instance_kind", device.kind().name());
+        arguments.put("model_instance_name", instance.name());
+        arguments.put(
+                "model_instance_device_id",
+                parameters.setsVisibleDevices() ? "0" : Integer.toString(device.id()));
+        arguments.put("model_repository", model.modelDirectory().toAbsolutePath().toString());
+        arguments.put("model_version", Long.toString(settings.version()));
+        arguments.put("model_name", settings.name());
+        return arguments;
+    }
+}

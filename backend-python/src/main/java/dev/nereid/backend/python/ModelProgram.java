@@ -1,0 +1,108 @@
+package dev.nereid.backend.python;
+
+import dev.nereid.backend.python.environment.Interpreter;
+import dev.nereid.backend.python.environment.OpenSettings;
+import dev.nereid.backend.python.environment.ProcessCommand;
+import dev.nereid.backend.python.environment.PythonParameters;
+import dev.nereid.backend.python.environment.PythonSettings;
+import dev.nereid.backend.python.memory.MemoryBudget;
+import dev.nereid.backend.python.process.WorkerCommand;
+import dev.nereid.backend.python.report.MetricFamilies;
+import dev.nereid.backend.python.report.ModelLog;
+import dev.nereid.backend.python.report.Notices;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ModelContext;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What the processes of one version of a model run, and the memory that they share. Safe for use by any thread. */
+final class ModelProgram implements AutoCloseable {
+    private final Interpreter interpreter;
+    private final Path runner;
+    private final OpenSettings open;
+    private final PythonSettings settings;
+    private final PythonParameters parameters;
+    private final MemoryBudget budget;
+    private final ModelLog log;
+    private final MetricFamilies families;
+    private final Notices notices;
+
+    /**
+     * Creates the program.
+     *
+     * @param model the model
+     * @param interpreter the Python, owned by the program
+     * @param runner the directory of the Python side of the backend
+     * @param open the settings of the frame OPEN that all instances share
+     * @param settings the settings of the backend
+     * @param parameters the parameters of the model
+     * @param families the metrics of the backend
+     */
+    ModelProgram(
+            ModelContext model,
+Interpreter interpreter,
+            Path runner,
+            OpenSettings open,
+            PythonSettings settings,
+            PythonParameters parameters,
+            MetricFamilies families) {
+        this.interpreter = interpreter;
+        this.runner = runner;
+        this.open = open;
+        this.settings = settings;
+        this.parameters = parameters;
+        this.budget = new MemoryBudget(settings.shmLimitByteSize());
+        this.log = ModelLog.open(model, System::nanoTime);
+        this.families = families;
+        this.notices = new Notices(model.logger());
+    }
+
+    /** Returns how the process of an instance is started. */
+    WorkerCommand worker(String instance, Device device) {
+        ProcessCommand command = parameters.setsVisibleDevices()
+                ? interpreter.command().withVisibleDevice(device)
+                : interpreter.command();
+        List<String> python = new ArrayList<>();
+        python.add(command.executable().toString());
+        python.addAll(command.arguments());
+        return new WorkerCommand(instance, python, command.environment(), runner, command.origin());
+    }
+
+    OpenSettings open() {
+        return open;
+    }
+
+    PythonSettings settings() {
+        return settings;
+    }
+
+    PythonParameters parameters() {
+        return parameters;
+    }
+
+    /** Returns the budget of the memory that processes share with the server. */
+    MemoryBudget budget() {
+        return budget;
+    }
+
+    ModelLog log() {
+        return log;
+    }
+
+    /** Returns the metrics that all models of the backend share. */
+    MetricFamilies families() {
+        return families;
+    }
+
+    Notices notices() {
+        return notices;
+    }
+
+    /** Releases the environment, after the end of the last process. */
+    @Override
+    public void close() {
+        log.close();
+        interpreter.close();
+    }
+}

@@ -1,0 +1,89 @@
+package dev.nereid.backend.python;
+
+import dev.nereid.backend.python.environment.Environments;
+import dev.nereid.backend.python.environment.Interpreter;
+import dev.nereid.backend.python.environment.ModelFile;
+import dev.nereid.backend.python.environment.OpenSettings;
+import dev.nereid.backend.python.environment.PythonParameters;
+import dev.nereid.backend.python.environment.PythonSettings;
+import dev.nereid.backend.python.environment.RunnerFiles;
+import dev.nereid.backend.python.frame.CompletedFrame;
+import dev.nereid.backend.python.report.MetricFamilies;
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelContext;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * The backend {@code python}, or a backend that is itself written in Python: it starts processes for models. Safe for use by any
+ * thread.
+ */
+final class PythonBackend implements Backend {
+    private static final String PYTHON = "python";
+
+    private final BackendContext context;
+    private final PythonSettings settings;
+    private final Environments environments;
+    private final MetricFamilies families;
+    private final Path runner;
+
+    /**
+     * Creates the backend: reads its settings and unpacks its files.
+     *
+     * @throws dev.nereid.spi.BackendException if a setting is wrong, or the files cannot be unpacked
+     */
+    PythonBackend(BackendContext context) {
+        this.context = context;
+        this.settings = PythonSettings.of(context);
+        this.environments = new Environments(context, settings);
+        this.families = new MetricFamilies(context.metrics());
+        this.runner = RunnerFiles.unpack(context);
+    }
+
+    @Override
+    public BackendTraits traits() {
+        return BackendTraits.DEFAULT
+                .withParallelInstances()
+                .withPreferredGroups(BackendTraits.PreferredGroup.of(Device.Kind.CPU, 1));
+    }
+
+    /** Runs {@code auto_complete_config} in the process that becomes the first instance. */
+    @Override
+    public Optional<ModelCompletion> complete(ModelContext model) {
+        ModelProgram program = model.keep(open(model));
+        PythonProcess process = model.keep(PythonProcess.start(
+                model, program, model.settings().name() + "_0", Device.CPU));
+        boolean completes = model.await(process.opened());
+        if (!completes) {
+            return Optional.empty();
+        }
+        CompletedFrame completed = model.await(process.complete(Completion.configuration(model)));
+        return Optional.of(Completion.of(model, completed));
+    }
+
+    @Override
+    public Model load(ModelContext model) {
+        return new PythonModel(model, model.take(ModelProgram.class).orElseGet(() -> open(model)));
+    }
+
+    /** Finds what the processes of a model run. */
+    private ModelProgram open(ModelContext model) {
+        ModelFile file = context.name().equals(PYTHON) ? ModelFile.of(model) : ModelFile.of(model, context);
+        PythonParameters parameters = PythonParameters.of(model, settings);
+        OpenSettings open = OpenSettings.of(context, model, file, settings, parameters);
+        Interpreter interpreter = model.await(
+                CompletableFuture.supplyAsync(() -> environments.open(model, parameters), model.executor()));
+        return new ModelProgram(model, interpreter, runner, open, settings, parameters, families);
+    }
+
+    @Override
+    public void close() {
+        environments.close();
+    }
+}

@@ -1,0 +1,350 @@
+package dev.nereid.backend.python;
+
+import static java.lang.System.Logger.Level.INFO;
+import static java.lang.System.Logger.Level.WARNING;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.backend.python.process.Worker;
+import dev.nereid.backend.python.process.WorkerEnd;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.ModelInstance;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An instance of a model: one process at a time. A process that ends is followed by another one after a pause, which doubles
+ * until one has served for a minute.
+ *
+ * <p>While the process is restarted for the first time, requests wait. When that was in vain, the instance takes no work while
+ * another one of the model does; when none does, its requests fail at once.
+ */
+final class PythonInstance implements ModelInstance {
+    private enum State {
+        /** The first process is being started. */
+        STARTING,
+        /** Batches are executed. */
+        SERVING,
+        /** The process has ended, and the first restart is not over. */
+        RESTARTING,
+        /** A restart was in vain, or the new process has ended soon. */
+        FAILING,
+        CLOSED
+    }
+
+    private static final Duration SERVICE = Duration.ofMinutes(1);
+    private static final Duration REPORT_INTERVAL = Duration.ofSeconds(30);
+
+    private final PythonModel model;
+    private final InstanceContext context;
+    private final System.Logger logger;
+    private final CompletableFuture<Void> started = new CompletableFuture<>();
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private State state = State.STARTING;
+
+    @GuardedBy("lock")
+    private @Nullable PythonProcess process;
+
+    @GuardedBy("lock")
+    private int restarts;
+
+    @GuardedBy("lock")
+    private long servingSince;
+
+    @GuardedBy("lock")
+    private String reason = "";
+
+    @GuardedBy("lock")
+    private boolean isAvailable = true;
+
+    @GuardedBy("lock")
+    private boolean othersServe;
+
+    /** Completes when the restart in progress is over, with or without success. */
+    @GuardedBy("lock")
+    private CompletableFuture<Void> restarted = new CompletableFuture<>();
+
+    private volatile @Nullable PythonProcess serving;
+
+    PythonInstance(PythonModel model, InstanceContext context) {
+        this.model = model;
+        this.context = context;
+        this.logger = model.context().logger();
+    }
+
+    /**
+     * Starts the instance.
+     *
+     * @param opened the process that has completed the configuration, if there is one
+     */
+    void start(Optional<PythonProcess> opened) {
+        PythonProcess first = opened.orElseGet(this::newProcess);
+        lock.lock();
+        try {
+            process = first;
+        } finally {
+            lock.unlock();
+        }
+        initialize(first).whenComplete((done, failure) -> {
+            if (failure == null) {
+                serve(first);
+                started.complete(null);
+            } else {
+                started.completeExceptionally(cause(failure));
+            }
+        });
+    }
+
+    private PythonProcess newProcess() {
+        return PythonProcess.start(
+                model.context(), model.program(), context.name(), context.device());
+    }
+
+    private CompletableFuture<Void> initialize(PythonProcess created) {
+        long begin = System.nanoTime();
+        CompletableFuture<Void> ready = created.opened()
+                .thenCompose(completes -> created.initialize(
+                        model.context(),
+                        ModelArguments.of(model.context(), context, model.program().parameters()), model.tensors()));
+        report(ready, begin);
+        model.program().parameters().startTimeout().ifPresent(limit -> later(limit, () -> {
+            if (!ready.isDone()) {
+                created.kill("import and initialize took longer than " + limit.toSeconds() + " s");
+            }
+        }));
+        return ready;
+    }
+
+    /** Logs a start that takes long, again and again. */
+    private void report(CompletableFuture<Void> ready, long begin) {
+        later(REPORT_INTERVAL, () -> {
+            if (!ready.isDone()) {
+                long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - begin);
+                logger.log(INFO, context.name() + ": import and initialize have taken " + seconds + " s so far");
+                report(ready, begin);
+            }
+        });
+    }
+
+    private void later(Duration delay, Runnable task) {
+        Executor executor = model.context().executor();
+        CompletableFuture.delayedExecutor(delay.toMillis(), TimeUnit.MILLISECONDS, command -> {
+                    try {
+                        executor.execute(command);
+                    } catch (RejectedExecutionException e) {
+                        // The model is closed: nothing is left to do.
+                    }
+                })
+                .execute(task);
+    }
+
+    private void serve(PythonProcess ready) {
+        boolean change;
+        lock.lock();
+        try {
+            change = state != State.CLOSED;
+            if (change) {
+                state = State.SERVING;
+                servingSince = System.nanoTime();
+                serving = ready;
+                restarted.complete(null);
+            }
+        } finally {
+            lock.unlock();
+        }
+        if (change) {
+            updateAvailability();
+            model.onStateChange();
+            ready.ended().thenAccept(end -> onEnd(ready, end));
+        }
+    }
+
+    private void onEnd(PythonProcess ended, WorkerEnd end) {
+        lock.lock();
+        try {
+            if (process != ended || state == State.CLOSED) {
+                return;
+            }
+            serving = null;
+            if (System.nanoTime() - servingSince >= SERVICE.toNanos()) {
+                restarts = 0;
+            }
+        } finally {
+            lock.unlock();
+        }
+        restartLater(Worker.unhealthy(context.name()) + ' ' + end.describe());
+    }
+
+    private void restartLater(String why) {
+        Duration delay;
+        lock.lock();
+        try {
+            if (state == State.CLOSED) {
+                return;
+            }
+            delay = model.program().settings().restartDelay(restarts);
+            state = restarts == 0 ? State.RESTARTING : State.FAILING;
+            restarts++;
+            reason = why;
+            restarted.complete(null);
+            restarted = new CompletableFuture<>();
+        } finally {
+            lock.unlock();
+        }
+        logger.log(WARNING, why + " It is started again in " + delay.toMillis() + " ms.");
+        updateAvailability();
+        model.onStateChange();
+        later(delay, this::restart);
+    }
+
+    private void restart() {
+        PythonProcess next;
+        lock.lock();
+        try {
+            if (state == State.CLOSED) {
+                return;
+            }
+            next = newProcess();
+            process = next;
+        } finally {
+            lock.unlock();
+        }
+        model.restarts(context.name()).increment(1);
+        initialize(next).whenComplete((done, failure) -> {
+            if (failure == null) {
+                serve(next);
+            } else {
+                next.kill("");
+                next.ended().thenAccept(end -> restartLater(String.valueOf(cause(failure).getMessage())));
+            }
+        });
+    }
+
+    private static Throwable cause(Throwable failure) {
+        return failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
+    }
+
+    /** Returns whether requests may wait for this instance. */
+    boolean isServingOrRestarting() {
+        lock.lock();
+        try {
+            return state == State.STARTING || state == State.SERVING || state == State.RESTARTING;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Says whether requests have another instance that they may wait for. */
+    void setOthersServe(boolean serve) {
+        lock.lock();
+        try {
+            othersServe = serve;
+        } finally {
+            lock.unlock();
+        }
+        updateAvailability();
+    }
+
+    private void updateAvailability() {
+        lock.lock();
+        try {
+            boolean takes = state == State.SERVING || state == State.FAILING && !othersServe;
+            if (state == State.STARTING || state == State.CLOSED) {
+                return;
+            } else if (takes && !isAvailable) {
+                context.available();
+            } else if (!takes) {
+                context.unavailable(reason);
+            }
+            isAvailable = takes;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public CompletionStage<Void> started() {
+        return started;
+    }
+
+    @Override
+    public void execute(Batch batch) {
+        PythonProcess ready = serving;
+        while (ready == null || !ready.isAlive()) {
+            awaitRestart();
+            ready = serving;
+        }
+        ready.execute(batch);
+    }
+
+    /** Waits for the first restart, or fails if there is nothing to wait for. */
+    private void awaitRestart() {
+        CompletableFuture<Void> change;
+        lock.lock();
+        try {
+            if (state == State.FAILING || state == State.CLOSED) {
+                throw new BackendException(ErrorCode.UNAVAILABLE, reason);
+            }
+            change = restarted;
+        } finally {
+            lock.unlock();
+        }
+        change.join();
+    }
+
+    @Override
+    public CompletionStage<Void> checkReady() {
+        PythonProcess ready = serving;
+        return ready == null ? CompletableFuture.failedStage(unavailable()) : ready.checkReady();
+    }
+
+    private BackendException unavailable() {
+        lock.lock();
+        try {
+            return new BackendException(ErrorCode.UNAVAILABLE, reason);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns the memory of the instance in bytes: that of its process, and what it shares with that. */
+    long memoryUsage() {
+        PythonProcess current = serving;
+        return current == null ? 0 : current.memoryUsage();
+    }
+
+    @Override
+    public void close() {
+        PythonProcess last;
+        boolean isInitialized;
+        lock.lock();
+        try {
+            isInitialized = serving != null;
+            state = State.CLOSED;
+            serving = null;
+            last = process;
+            restarted.complete(null);
+        } finally {
+            lock.unlock();
+        }
+        if (last != null && isInitialized) {
+            last.finish(model.program().settings().stubTimeout()).join();
+        } else if (last != null) {
+            last.kill("the start was given up");
+            last.ended().join();
+        }
+        model.remove(this);
+    }
+}

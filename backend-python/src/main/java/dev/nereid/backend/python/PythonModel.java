@@ -1,0 +1,118 @@
+package dev.nereid.backend.python;
+
+import dev.nereid.backend.python.execute.ModelTensors;
+import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.MemoryUsage;
+import dev.nereid.spi.Metrics;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.TensorSpec;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * A version of a model that is written in Python: each of its instances has a process.
+ *
+ * <p>An instance whose process was restarted in vain takes no work while another one of the model serves or is restarted for
+ * the first time. When none is left, all of them take work, so that requests fail at once and do not wait.
+ */
+final class PythonModel implements Model {
+    private final ModelContext context;
+    private final ModelProgram program;
+    private final ModelTensors tensors;
+    private final List<PythonInstance> instances = new CopyOnWriteArrayList<>();
+    private final ReentrantLock states = new ReentrantLock();
+
+    /**
+     * Creates the model.
+     *
+     * @param context the model as it is configured
+     * @param program what its processes run, owned by the model
+     */
+    PythonModel(ModelContext context, ModelProgram program) {
+        this.context = context;
+        this.program = program;
+        this.tensors = tensors(context.settings());
+    }
+
+    /** Returns the tables of names: the inputs that requests may carry are those of the configuration, controls and states. */
+    private static ModelTensors tensors(ModelSettings settings) {
+        Set<String> inputs = new LinkedHashSet<>();
+        settings.inputs().forEach(input -> inputs.add(input.name()));
+        settings.sequenceBatching().ifPresent(batching -> {
+            batching.controls().forEach(control -> inputs.add(control.name()));
+            batching.states().forEach(state -> inputs.add(state.inputName()));
+        });
+        return new ModelTensors(
+                new ArrayList<>(inputs),
+                settings.outputs().stream().map(TensorSpec::name).toList());
+    }
+
+    ModelContext context() {
+        return context;
+    }
+
+    ModelProgram program() {
+        return program;
+    }
+
+    ModelTensors tensors() {
+        return tensors;
+    }
+
+    /** Returns the counter of processes that were started again for an instance. */
+    Metrics.Counter restarts(String instance) {
+        return context.metrics()
+                .counter(
+                        "python_process_restarts_total",
+                        "Number of processes of Python models that were started again",
+                        Map.of("instance", instance));
+    }
+
+    @Override
+    public ModelInstance newInstance(InstanceContext instance) {
+        PythonInstance created = new PythonInstance(this, instance);
+        instances.add(created);
+        created.start(context.take(PythonProcess.class));
+        return created;
+    }
+
+    /** Says that the state of an instance has changed, so that others may have to take work or not. */
+    void onStateChange() {
+        states.lock();
+        try {
+            boolean serves = instances.stream().anyMatch(PythonInstance::isServingOrRestarting);
+            instances.forEach(instance -> instance.setOthersServe(serves));
+        } finally {
+            states.unlock();
+        }
+    }
+
+    /** Forgets an instance that is closed. */
+    void remove(PythonInstance instance) {
+        instances.remove(instance);
+        onStateChange();
+    }
+
+    @Override
+    public List<MemoryUsage> memoryUsage() {
+        long bytes = 0;
+        for (PythonInstance instance : instances) {
+            bytes += instance.memoryUsage();
+        }
+        return List.of(new MemoryUsage(MemoryPlace.HOST, bytes));
+    }
+
+    @Override
+    public void close() {
+        program.close();
+    }
+}

@@ -1,0 +1,272 @@
+package dev.nereid.backend.python;
+
+import dev.nereid.backend.python.execute.Executions;
+import dev.nereid.backend.python.execute.ModelTensors;
+import dev.nereid.backend.python.frame.CompletedFrame;
+import dev.nereid.backend.python.frame.FrameReader;
+import dev.nereid.backend.python.frame.FrameType;
+import dev.nereid.backend.python.frame.FrameWriter;
+import dev.nereid.backend.python.memory.SharedMemory;
+import dev.nereid.backend.python.process.Worker;
+import dev.nereid.backend.python.process.WorkerEnd;
+import dev.nereid.backend.python.process.WorkerFrames;
+import dev.nereid.backend.python.report.MetricFrames;
+import dev.nereid.backend.python.report.Notices;
+import dev.nereid.backend.python.report.ProcessLog;
+import dev.nereid.backend.python.report.ReadyChecks;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelContext;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A process with the program of a model: opened, perhaps asked to complete a configuration, initialized, and then executing
+ * batches for one instance. Safe for use by any thread; {@link #execute} by one at a time.
+ */
+final class PythonProcess implements WorkerFrames, AutoCloseable {
+    /** DONE of OPEN: the class has {@code auto_complete_config}. */
+    private static final int COMPLETES = 1;
+
+    /** DONE of INITIALIZE: the class has {@code is_ready}. */
+    private static final int CHECKS = 2;
+
+    private static final int DECOUPLED = 1;
+    private static final int ERRORS = 1;
+    private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
+
+    private final ModelProgram program;
+    private final String name;
+    private final ProcessLog log;
+    private final SharedMemory memory;
+    private final MetricFrames metrics;
+    private final Worker worker;
+    private final CompletableFuture<Boolean> opened;
+    private volatile @Nullable Executions executions;
+    private volatile @Nullable ReadyChecks checks;
+
+    private PythonProcess(ModelContext model, ModelProgram program, String name, Device device) {
+        this.program = program;
+        this.name = name;
+        this.log = program.log().process(name);
+        this.memory = new SharedMemory(this::send, program.budget(), model.logger(), System::nanoTime);
+        this.metrics = new MetricFrames(program.families(), this::send);
+        this.worker = Worker.start(program.worker(name, device), this, model.executor(), model.logger());
+        this.opened = worker.hello().thenCompose(hello -> open());
+    }
+
+    /**
+     * Starts a process, which imports the program. Returns at once.
+     *
+     * @param model the model
+     * @param program what the process runs
+     * @param name the name of the instance, or one like it for a completion
+     * @param device the device of the instance
+     * @return the process, owned by the caller
+     */
+    static PythonProcess start(ModelContext model, ModelProgram program, String name, Device device) {
+        return new PythonProcess(model, program, name, device);
+    }
+
+    private CompletableFuture<Boolean> open() {
+        long id = worker.nextId();
+        FrameWriter frame = new FrameWriter()
+                .begin(FrameType.OPEN, 0, 0, id)
+                .map(program.open().forProcess(name, program.log().levels()))
+                .end();
+        CompletableFuture<FrameReader> done = worker.ask(frame, id);
+        log.sendLevels(this::send);
+        return done.thenApply(answer -> (checked(answer).count() & COMPLETES) != 0);
+    }
+
+    /**
+     * Returns whether the class of the model completes configurations, when it has been imported.
+     *
+     * @return exceptionally with a {@link BackendException} if the import failed
+     */
+    CompletableFuture<Boolean> opened() {
+        return opened;
+    }
+
+    /**
+     * Lets the model complete its configuration.
+     *
+     * @param config the configuration as JSON
+     * @return what the model has made of it; exceptionally with a {@link BackendException} if the model raised an exception
+     */
+    CompletableFuture<CompletedFrame> complete(String config) {
+        long id = worker.nextId();
+        FrameWriter frame = new FrameWriter()
+                .begin(FrameType.COMPLETE, 0, 0, id)
+                .text(config)
+                .end();
+        return worker.ask(frame, id)
+                .thenApply(answer ->
+                        CompletedFrame.read(answer.type() == FrameType.COMPLETED ? answer : checked(answer)));
+    }
+
+    /**
+     * Initializes the model, after which batches are executed.
+     *
+     * @param model the model, whose configuration is complete
+     * @param arguments what {@code initialize} receives
+     * @param tensors the names of the tensors
+     * @return completed when that has returned; exceptionally with a {@link BackendException} if it raised an exception
+     */
+    CompletableFuture<Void> initialize(ModelContext model, Map<String, String> arguments, ModelTensors tensors) {
+        boolean decoupled = model.settings().decoupled();
+        int inlineLimit = program.settings().inlineLimit();
+        executions = new Executions(
+                name, worker, memory, tensors, decoupled, inlineLimit, (frame, cause) -> {}, model.logger());
+        long id = worker.nextId();
+        FrameWriter frame = new FrameWriter()
+                .begin(FrameType.INITIALIZE, 0, 0, id)
+                .u32(decoupled ? DECOUPLED : 0)
+                .map(arguments)
+                .texts(tensors.inputs())
+                .texts(tensors.outputs())
+                .end();
+        return worker.ask(frame, id).thenAccept(answer -> {
+            boolean hasChecks = (checked(answer).count() & CHECKS) != 0;
+            checks = ReadyChecks.of(name, hasChecks, this::send, log, model, System::nanoTime);
+        });
+    }
+
+    /** Returns an answer that is no error. */
+    private FrameReader checked(FrameReader answer) {
+        if ((answer.flags() & ERRORS) == 0) {
+            return answer;
+        }
+        String text = answer.text("error");
+        String trace = answer.text("text for the log");
+        String environment = answer.text("environment");
+        log.write(
+                Level.ERROR,
+                "Failed to initialize Python stub: " + (trace.isEmpty() ? text : trace)
+                        + (environment.isEmpty() ? "" : "\n" + environment));
+        throw new BackendException(ErrorCode.INTERNAL, text);
+    }
+
+    private void send(FrameWriter frame) {
+        worker.send(frame);
+    }
+
+    /** Executes a batch, as {@link Executions#execute}. */
+    void execute(Batch batch) {
+        Executions ready = executions;
+        if (ready == null) {
+            throw new BackendException(ErrorCode.UNAVAILABLE, Worker.unhealthy(name));
+        }
+        ready.execute(batch);
+    }
+
+    /** Checks whether the model is ready, as {@link ReadyChecks#check}. */
+    CompletionStage<Void> checkReady() {
+        ReadyChecks ready = checks;
+        if (ready == null) {
+            return CompletableFuture.completedStage(null);
+        }
+        CompletionStage<Void> result = ready.check();
+        worker.want();
+        return result;
+    }
+
+    /** Returns the end of the process, as {@link Worker#ended}. */
+    CompletableFuture<WorkerEnd> ended() {
+        return worker.ended();
+    }
+
+    boolean isAlive() {
+        return worker.isAlive();
+    }
+
+    /** Kills the process, as {@link Worker#kill}. */
+    void kill(String why) {
+        worker.kill(why);
+    }
+
+    /** Ends the process in order, as {@link Worker#finish}. */
+    CompletableFuture<WorkerEnd> finish(Duration limit) {
+        return worker.finish(limit);
+    }
+
+    /** Returns the memory of the process alone, and what it shares with the server, in bytes. */
+    long memoryUsage() {
+        return memory.byteSize() + worker.residentBytes();
+    }
+
+    /** Unmaps shared memory that was not used for a while. */
+    void trim() {
+        memory.trim();
+    }
+
+    @Override
+    public boolean awaited() {
+        Executions ready = executions;
+        return ready != null && ready.awaited();
+    }
+
+    @Override
+    public void onFrame(FrameReader frame) {
+        Executions ready = executions;
+        if (ready != null && ready.onFrame(frame)) {
+            return;
+        }
+        switch (frame.type()) {
+            case FrameType.RELEASED -> memory.onReleased(frame);
+            case FrameType.SEGMENT_WANTED -> memory.onSegmentWanted(frame.id());
+            case FrameType.SEGMENT_RETURNED -> memory.onSegmentReturned(frame.id());
+            case FrameType.LOG -> log.onLog(frame);
+            case FrameType.METRIC -> metrics.onMetric(frame);
+            case FrameType.READY -> onReady(frame);
+            case FrameType.NOTICE -> program.notices().onNotice(frame);
+            default -> {
+                // A later minor version of the protocol may have more types.
+            }
+        }
+    }
+
+    private void onReady(FrameReader frame) {
+        ReadyChecks ready = checks;
+        if (ready != null) {
+            ready.onReady(frame);
+        }
+    }
+
+    @Override
+    public void onLine(String line) {
+        log.line(line);
+    }
+
+    @Override
+    public void onEnd(WorkerEnd end) {
+        Executions ready = executions;
+        if (ready != null) {
+            ready.onEnd(end);
+        }
+        ReadyChecks open = checks;
+        if (open != null) {
+            open.close(Worker.unhealthy(name) + ' ' + end.describe());
+        }
+        metrics.close();
+        memory.close();
+        log.close();
+    }
+
+    /** Ends a process that no instance has taken, and waits for its end. */
+    @Override
+    public void close() {
+        if (opened.isDone()) {
+            worker.finish(CLOSE_LIMIT).join();
+        } else {
+            worker.kill("the start was given up");
+            worker.ended().join();
+        }
+    }
+}

@@ -1,0 +1,151 @@
+package dev.nereid.backend.python.execute;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import java.util.ArrayDeque;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One call of {@code execute}: the batch belongs to its thread, so what another thread receives waits here for that.
+ */
+final class Execution {
+    private final long id;
+    private final long first;
+    private final Batch batch;
+    private final List<OpenRequest> requests;
+    private final Thread thread = Thread.currentThread();
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private final Queue<Runnable> received = new ArrayDeque<>();
+
+    @GuardedBy("lock")
+    private boolean closed;
+
+    private volatile boolean frames;
+    private @Nullable BackendException failure;
+    private volatile boolean returned;
+    private boolean responded;
+
+    Execution(long id, long first, Batch batch, List<OpenRequest> requests) {
+        this.id = id;
+        this.first = first;
+        this.batch = batch;
+        this.requests = requests;
+    }
+
+    long id() {
+        return id;
+    }
+
+    Batch batch() {
+        return batch;
+    }
+
+    List<OpenRequest> requests() {
+        return requests;
+    }
+
+    /** Returns whether the current thread is that of the execution. */
+    boolean isMine() {
+        return Thread.currentThread() == thread;
+    }
+
+    /** Returns a request of this execution, or {@code null} if the handle is of another one. */
+    @Nullable OpenRequest request(long handle) {
+        long index = handle - first;
+        return index >= 0 && index < requests.size() ? requests.get((int) index) : null;
+    }
+
+    /**
+     * Leaves what a frame says to the thread of the execution.
+     *
+     * @param action what is to be done; it needs the frame no more
+     * @return {@code false} if the execution has ended
+     */
+    boolean leave(Runnable action) {
+        lock.lock();
+        try {
+            if (!closed) {
+                received.add(action);
+                frames = true;
+            }
+            return !closed;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns the next action that another thread has left. */
+    @Nullable Runnable next() {
+        if (!frames) {
+            return null;
+        }
+        lock.lock();
+        try {
+            Runnable action = received.poll();
+            frames = !received.isEmpty();
+            return action;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Says that EXECUTED has come, on the thread that receives.
+     *
+     * @return {@code false} if it had come before
+     */
+    boolean setResponded() {
+        boolean first = !responded;
+        responded = true;
+        return first;
+    }
+
+    /** Returns whether EXECUTED has come, on the thread that receives. */
+    boolean isResponded() {
+        return responded;
+    }
+
+    /**
+     * Ends the execution, unless actions are left.
+     *
+     * @return whether it has ended
+     */
+    boolean close() {
+        lock.lock();
+        try {
+            closed = received.isEmpty();
+            return closed;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Sets the error that the whole batch fails with; for the thread of the execution. */
+    void setFailure(BackendException error) {
+        failure = error;
+    }
+
+    @Nullable BackendException failure() {
+        return failure;
+    }
+
+    /** Says that the process has returned from {@code execute}. */
+    void setReturned() {
+        returned = true;
+    }
+
+    boolean isReturned() {
+        return returned;
+    }
+
+    /** Returns whether the thread of the execution has something to do. */
+    boolean isDue() {
+        return returned || frames;
+    }
+}

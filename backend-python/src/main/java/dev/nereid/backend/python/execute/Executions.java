@@ -1,0 +1,361 @@
+package dev.nereid.backend.python.execute;
+
+import static java.lang.System.Logger.Level.ERROR;
+
+import dev.nereid.backend.python.frame.FrameException;
+import dev.nereid.backend.python.frame.FrameReader;
+import dev.nereid.backend.python.frame.FrameType;
+import dev.nereid.backend.python.frame.FrameWriter;
+import dev.nereid.backend.python.memory.SharedMemory;
+import dev.nereid.backend.python.process.Worker;
+import dev.nereid.backend.python.process.WorkerEnd;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The executions of one process, and the requests that it has. Each request ends once: by a result, a response, an error, or the
+ * end of the process. What comes for it later only releases its memory.
+ */
+public final class Executions {
+    private static final int FAILED = 1;
+    private static final int GOES_ON = 2;
+
+    private final Worker worker;
+    private final SharedMemory memory;
+    private final ModelTensors tensors;
+    private final boolean decoupled;
+    private final String instance;
+    private final ExecutionCalls calls;
+    private final System.Logger logger;
+    private final ExecuteEncoder encoder;
+    private final Map<Long, OpenRequest> detached = new ConcurrentHashMap<>();
+    private long lastHandle;
+    private volatile @Nullable Execution current;
+
+    /** Receives frames of model calls, which depend on the execution that makes them. */
+    @FunctionalInterface
+    public interface ExecutionCalls {
+        /**
+         * Receives the frame CALL.
+         *
+         * @param frame the frame, valid during the call
+         * @param cause the batch whose execution makes the call, and goes on meanwhile; {@code null} for other calls
+         */
+        void onCall(FrameReader frame, @Nullable Batch cause);
+    }
+
+    /**
+     * Creates the executions.
+     *
+     * @param instance the name of the instance
+     * @param worker the process
+     * @param memory the shared memory of the process
+     * @param tensors the names of the tensors
+     * @param decoupled whether the model is decoupled
+     * @param inlineLimit the size in bytes up to which inputs are part of the frame
+     * @param calls receives model calls
+     * @param logger the log of the model
+     */
+    public Executions(
+            String instance,
+            Worker worker,
+            SharedMemory memory,
+            ModelTensors tensors,
+            boolean decoupled,
+            int inlineLimit,
+            ExecutionCalls calls,
+            System.Logger logger) {
+        this.instance = instance;
+        this.worker = worker;
+        this.memory = memory;
+        this.tensors = tensors;
+        this.decoupled = decoupled;
+        this.calls = calls;
+        this.logger = logger;
+        this.encoder = new ExecuteEncoder(tensors, memory, inlineLimit, decoupled ? OpenRequest.WINDOW : 0);
+    }
+
+    /** Returns whether requests are open that belong to no execution in progress. */
+    public boolean awaited() {
+        return !detached.isEmpty();
+    }
+
+    /**
+     * Executes a batch: waits until the model has returned from {@code execute}. One thread at a time.
+     *
+     * @param batch the batch
+     * @throws BackendException if the whole batch failed
+     */
+    public void execute(Batch batch) {
+        List<InferenceRequest> requests = batch.requests();
+        long first = lastHandle + 1;
+        lastHandle += requests.size();
+        List<OpenRequest> open = new ArrayList<>(requests.size());
+        for (int i = 0; i < requests.size(); i++) {
+            open.add(new OpenRequest(first + i, requests.get(i), worker));
+        }
+        long id = worker.nextId();
+        Execution execution = new Execution(id, first, batch, open);
+        if (decoupled) {
+            for (OpenRequest request : open) {
+                request.detach();
+                detached.put(request.handle(), request);
+            }
+        }
+        FrameWriter frame;
+        try {
+            frame = encoder.encode(id, first, requests);
+        } catch (BackendException e) {
+            failAll(execution, e);
+            throw e;
+        }
+        open.forEach(OpenRequest::watchCancellation);
+        current = execution;
+        worker.beginExecution();
+        try {
+            worker.send(frame);
+            open.forEach(OpenRequest::onSent);
+            batch.inputsRead();
+            run(execution);
+        } finally {
+            current = null;
+            worker.endExecution();
+        }
+    }
+
+    private void run(Execution execution) {
+        while (!execution.isReturned() || !execution.close()) {
+            Runnable left = execution.next();
+            if (left != null) {
+                left.run();
+            } else {
+                worker.receiveUntil(execution::isDue);
+                if (!execution.isDue()) {
+                    break;
+                }
+            }
+        }
+        if (!execution.isReturned()) {
+            BackendException failure = unhealthy(worker.ended().join());
+            failAll(execution, failure);
+            throw failure;
+        }
+        BackendException failure = execution.failure();
+        if (failure != null) {
+            throw failure;
+        }
+    }
+
+    /**
+     * Receives a frame.
+     *
+     * @param frame the frame
+     * @return whether it belongs to executions
+     * @throws FrameException if it is wrong
+     */
+    public boolean onFrame(FrameReader frame) {
+        switch (frame.type()) {
+            case FrameType.EXECUTED -> onExecuted(frame);
+            case FrameType.FAILED -> onFailed(frame);
+            case FrameType.RESPONSE -> onResponse(frame);
+            case FrameType.CALL -> onCall(frame);
+            default -> {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Returns whether the current thread may use the batch; another one reads a copy of the frame, and leaves the rest. */
+    private static boolean isMine(@Nullable Execution execution) {
+        return execution == null || execution.isMine();
+    }
+
+    /** Does something on the thread of the execution in progress, or here if there is none. */
+    private void doOrLeave(@Nullable Execution execution, Runnable action) {
+        if (execution == null || execution.isMine() || !execution.leave(action)) {
+            action.run();
+        } else {
+            worker.wake();
+        }
+    }
+
+    private void onExecuted(FrameReader received) {
+        Execution execution = current;
+        if (execution == null || execution.id() != received.id() || !execution.setResponded()) {
+            throw new FrameException("id of EXECUTED: " + received.id() + " (expected: that of the execution in progress)");
+        }
+        FrameReader frame = isMine(execution) ? received : received.copy();
+        int count = execution.requests().size();
+        if (frame.count() != count) {
+            throw new FrameException("count of EXECUTED: " + frame.count() + " (expected: " + count + ")");
+        }
+        if ((frame.flags() & FAILED) != 0) {
+            BackendException error = readError(frame);
+            doOrLeave(execution, () -> onError(execution, error));
+        } else {
+            boolean goesOn = (frame.flags() & GOES_ON) != 0;
+            List<RequestResult> results = readResults(frame, count);
+            doOrLeave(execution, () -> onResults(execution, results, goesOn));
+        }
+    }
+
+    private List<RequestResult> readResults(FrameReader frame, int count) {
+        List<RequestResult> results = new ArrayList<>(count);
+        try {
+            for (int i = 0; i < count; i++) {
+                results.add(RequestResult.read(frame, tensors.outputs(), memory));
+            }
+            return results;
+        } catch (RuntimeException e) {
+            results.forEach(RequestResult::release);
+            throw e;
+        }
+    }
+
+    private void onError(Execution execution, BackendException error) {
+        execution.batch().outputsComputed();
+        failAll(execution, error);
+        execution.setFailure(error);
+        execution.setReturned();
+    }
+
+    private void onResults(Execution execution, List<RequestResult> results, boolean goesOn) {
+        execution.batch().outputsComputed();
+        for (int i = 0; i < results.size(); i++) {
+            OpenRequest open = execution.requests().get(i);
+            open.onReturned(results.get(i));
+            if (open.isEnded()) {
+                detached.remove(open.handle());
+            } else {
+                keep(open, goesOn);
+            }
+        }
+        execution.setReturned();
+    }
+
+    /** Keeps a request that has not ended: its responses come later. */
+    private void keep(OpenRequest open, boolean goesOn) {
+        if (!open.isDetached()) {
+            open.detach();
+            detached.put(open.handle(), open);
+        }
+        if (!goesOn) {
+            open.releaseInputs();
+        }
+    }
+
+    private void onResponse(FrameReader received) {
+        long handle = received.id();
+        OpenRequest open = detached.get(handle);
+        if (open != null) {
+            respond(open, RequestResult.read(received, tensors.outputs(), memory));
+            return;
+        }
+        Execution execution = current;
+        FrameReader frame = isMine(execution) ? received : received.copy();
+        RequestResult result = RequestResult.read(frame, tensors.outputs(), memory);
+        doOrLeave(execution, () -> {
+            OpenRequest found = find(execution, handle);
+            if (found == null) {
+                result.release();
+            } else {
+                // A model that is not decoupled responds by a sender for the first time.
+                found.detach();
+                respond(found, result);
+                if (!found.isEnded()) {
+                    detached.put(handle, found);
+                }
+            }
+        });
+    }
+
+    private void respond(OpenRequest open, RequestResult result) {
+        open.onResponse(result);
+        if (open.isEnded()) {
+            detached.remove(open.handle());
+        }
+    }
+
+    /** Returns a request that has not ended. */
+    private @Nullable OpenRequest find(@Nullable Execution execution, long handle) {
+        OpenRequest open = execution == null ? null : execution.request(handle);
+        if (open == null) {
+            open = detached.get(handle);
+        }
+        return open == null || open.isEnded() ? null : open;
+    }
+
+    private void onFailed(FrameReader frame) {
+        if (frame.count() * (long) Long.BYTES > frame.remaining()) {
+            throw new FrameException("count of FAILED: " + frame.count() + " (expected: as many handles)");
+        }
+        long[] handles = new long[frame.count()];
+        for (int i = 0; i < handles.length; i++) {
+            handles[i] = frame.u64("handle");
+        }
+        BackendException error = readError(frame);
+        Execution execution = current;
+        doOrLeave(execution, () -> {
+            for (long handle : handles) {
+                OpenRequest open = find(execution, handle);
+                if (open != null) {
+                    open.fail(error);
+                    detached.remove(handle);
+                }
+            }
+        });
+    }
+
+    /** Passes a call on at once: its inputs may lie in memory that a later frame releases. */
+    private void onCall(FrameReader frame) {
+        Execution execution = current;
+        long causing = frame.peekU64("execution of a call");
+        boolean runs = execution != null && execution.id() == causing && !execution.isResponded();
+        calls.onCall(frame, runs ? execution.batch() : null);
+    }
+
+    /** Reads an error: what clients get, and what is logged. */
+    private BackendException readError(FrameReader frame) {
+        int code = (int) Math.min(frame.u32("code"), FrameType.MAX_COUNT);
+        String text = frame.text("error");
+        String log = frame.text("text for the log");
+        logger.log(ERROR, log.isEmpty() ? text : log);
+        return new BackendException(RequestResult.code(code), text);
+    }
+
+    private void failAll(Execution execution, BackendException error) {
+        for (OpenRequest open : execution.requests()) {
+            if (open.isDetached()) {
+                open.fail(error);
+                detached.remove(open.handle());
+            } else {
+                open.end();
+            }
+        }
+    }
+
+    /**
+     * Fails what is open: the process has ended. The execution in progress fails on its own thread.
+     *
+     * @param end how it ended
+     */
+    public void onEnd(WorkerEnd end) {
+        BackendException error = unhealthy(end);
+        for (OpenRequest open : detached.values()) {
+            open.fail(error);
+        }
+        detached.clear();
+    }
+
+    private BackendException unhealthy(WorkerEnd end) {
+        return new BackendException(ErrorCode.UNAVAILABLE, Worker.unhealthy(instance) + ' ' + end.describe());
+    }
+}

@@ -1,0 +1,232 @@
+package dev.nereid.backend.python.execute;
+
+import dev.nereid.backend.python.frame.FrameSink;
+import dev.nereid.backend.python.frame.FrameType;
+import dev.nereid.backend.python.frame.FrameWriter;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.CancelHook;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.InferenceResponse;
+import dev.nereid.spi.ResponseSender;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A request that a process has, from EXECUTE to its end, which comes once. It is changed by the thread that receives the frames
+ * of the process; cancellation and the flow of responses come from any thread.
+ */
+final class OpenRequest {
+    /** How many responses the process may send before the client has read some. */
+    static final int WINDOW = 64;
+
+    private static final int CREDIT = WINDOW / 2;
+
+    private final long handle;
+    private final InferenceRequest request;
+    private final FrameSink sink;
+    private final AtomicInteger owed = new AtomicInteger();
+    private @Nullable ResponseSender sender;
+    private @Nullable CancelHook hook;
+    private volatile boolean sent;
+    private volatile boolean cancelled;
+    private final AtomicBoolean ended = new AtomicBoolean();
+
+    OpenRequest(long handle, InferenceRequest request, FrameSink sink) {
+        this.handle = handle;
+        this.request = request;
+        this.sink = sink;
+    }
+
+    /** Passes a cancellation on to the process, when that has the request. */
+    void watchCancellation() {
+        hook = request.onCancel(() -> {
+            cancelled = true;
+            if (sent) {
+                send(FrameType.CANCEL, 0);
+            }
+        });
+    }
+
+    /** Says that EXECUTE was sent. */
+    void onSent() {
+        sent = true;
+        if (cancelled) {
+            send(FrameType.CANCEL, 0);
+        }
+    }
+
+    long handle() {
+        return handle;
+    }
+
+    boolean isEnded() {
+        return ended.get();
+    }
+
+    /** Returns whether responses go through a sender, so that the end of the execution does not end the request. */
+    boolean isDetached() {
+        return sender != null;
+    }
+
+    /** Detaches the request from its execution, on the thread of that. */
+    void detach() {
+        if (sender == null) {
+            sender = request.sender();
+        }
+    }
+
+    /** Handles what the process returned for the request, on the thread of the execution. */
+    void onReturned(RequestResult result) {
+        if (ended.get() || result.kind() == RequestResult.Kind.NOTHING) {
+            result.release();
+        } else if (result.kind() == RequestResult.Kind.RESCHEDULE) {
+            reschedule();
+        } else if (sender != null) {
+            onResponse(result);
+        } else {
+            returned(result);
+        }
+    }
+
+    private void returned(RequestResult result) {
+        if (!end()) {
+            result.release();
+            return;
+        }
+        BackendException error = result.error();
+        if (error != null) {
+            request.fail(error);
+            return;
+        }
+        try {
+            result.putInto(request.response());
+        } catch (BackendException e) {
+            request.fail(e);
+        }
+    }
+
+    private void reschedule() {
+        try {
+            request.reschedule();
+            end();
+        } catch (IllegalStateException e) {
+            fail(new BackendException(
+                    ErrorCode.INTERNAL,
+                    "Failed to release request: Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the"
+                            + " model is not configured to handle such a flag.",
+                    e));
+        }
+    }
+
+    /** Handles a response, of a request that is detached. */
+    void onResponse(RequestResult result) {
+        ResponseSender open = sender;
+        if (ended.get() || open == null) {
+            result.release();
+            return;
+        }
+        if (result.isFinal() && !end()) {
+            result.release();
+            return;
+        }
+        BackendException error = result.error();
+        if (error != null) {
+            if (result.isFinal()) {
+                open.fail(error);
+            } else {
+                open.sendError(error);
+                grant(open);
+            }
+        } else if (result.kind() == RequestResult.Kind.OUTPUTS) {
+            respond(open, result);
+        } else if (result.isFinal()) {
+            open.complete();
+        }
+    }
+
+    private void respond(ResponseSender open, RequestResult result) {
+        InferenceResponse response;
+        try {
+            response = open.newResponse();
+        } catch (RuntimeException e) {
+            result.release();
+            throw e;
+        }
+        try {
+            result.putInto(response);
+        } catch (BackendException e) {
+            response.discard();
+            if (result.isFinal()) {
+                open.fail(e);
+            } else {
+                open.sendError(e);
+                grant(open);
+            }
+            return;
+        }
+        if (result.isFinal()) {
+            open.complete(response);
+        } else {
+            open.send(response);
+            grant(open);
+        }
+    }
+
+    /** Lets the process go on when the client has read: it has used one of its window. */
+    private void grant(ResponseSender open) {
+        if (owed.incrementAndGet() >= CREDIT) {
+            if (open.isReady()) {
+                credit();
+            } else {
+                open.onReady(this::credit);
+            }
+        }
+    }
+
+    private void credit() {
+        int more = owed.getAndSet(0);
+        if (more > 0) {
+            send(FrameType.CREDIT, more);
+        }
+    }
+
+    /** Says that the execution has returned: the process has read what it needs of the inputs. */
+    void releaseInputs() {
+        ResponseSender open = sender;
+        if (open != null && !ended.get()) {
+            open.releaseInputs();
+        }
+    }
+
+    /** Ends the request with an error, unless it has ended. */
+    void fail(BackendException error) {
+        if (end()) {
+            ResponseSender open = sender;
+            if (open != null) {
+                open.fail(error);
+            } else {
+                request.fail(error);
+            }
+        }
+    }
+
+    /**
+     * Says that the request ends now.
+     *
+     * @return whether it had not ended before
+     */
+    boolean end() {
+        boolean first = ended.compareAndSet(false, true);
+        CancelHook registered = hook;
+        if (first && registered != null) {
+            registered.close();
+        }
+        return first;
+    }
+
+    private void send(int type, int count) {
+        sink.send(new FrameWriter().begin(type, 0, count, handle).end());
+    }
+}

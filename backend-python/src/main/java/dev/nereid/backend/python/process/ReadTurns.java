@@ -1,0 +1,132 @@
+package dev.nereid.backend.python.process;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Decides which thread receives the frames of a process: the one that executes, since a change of threads would take longer
+ * than the exchange, or else the thread of the process.
+ *
+ * <p>The executing thread begins to receive whenever nobody does. The thread of the process receives while nothing is executed,
+ * and while frames are expected that belong to no execution. When it has received the end of an execution, it leaves the turn
+ * to the executing thread for the next one, and takes it again when nothing was executed for a moment.
+ */
+final class ReadTurns {
+    /** How long the turn stays free between two executions. */
+    private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
+    private final BooleanSupplier awaited;
+    private final AtomicReference<@Nullable Thread> turn = new AtomicReference<>();
+    private volatile @Nullable Thread owner;
+    private volatile @Nullable Thread executing;
+    private final AtomicLong executions = new AtomicLong();
+    private volatile boolean ended;
+    private volatile boolean wanted;
+
+    /**
+     * Creates the turns of one process.
+     *
+     * @param awaited whether frames are awaited that belong to no execution in progress; called by any thread
+     */
+    ReadTurns(BooleanSupplier awaited) {
+        this.awaited = awaited;
+    }
+
+    /**
+     * Receives as the thread of the process, until the channel ends.
+     *
+     * @param receive receives once, and returns whether the channel is still open
+     */
+    void receiveAlways(BooleanSupplier receive) {
+        Thread self = Thread.currentThread();
+        owner = self;
+        long seen = -1;
+        while (!ended) {
+            long begun = executions.get();
+            boolean take = awaited.getAsBoolean() || wanted || begun == seen;
+            seen = begun;
+            if (take && turn.compareAndSet(null, self)) {
+                wanted = false;
+                try {
+                    receiveInTurn(receive);
+                } finally {
+                    turn.set(null);
+                    LockSupport.unpark(executing);
+                }
+                seen = -1;
+            } else {
+                LockSupport.parkNanos(this, PAUSE_NANOS);
+            }
+        }
+    }
+
+    private void receiveInTurn(BooleanSupplier receive) {
+        while (true) {
+            long before = executions.get();
+            boolean executed = executing != null;
+            if (!receive.getAsBoolean()) {
+                ended = true;
+                return;
+            }
+            // An execution was in progress or began meanwhile: its thread receives the next one itself.
+            boolean met = executed || executing != null || executions.get() != before;
+            if (met && !awaited.getAsBoolean()) {
+                return;
+            }
+        }
+    }
+
+    /** Says that the current thread executes from now on: called before the process can respond. */
+    void begin() {
+        executing = Thread.currentThread();
+        executions.incrementAndGet();
+    }
+
+    /**
+     * Receives as the thread that executes, or waits while another thread receives, until something has happened.
+     *
+     * @param done whether it has happened; the thread that makes it happen calls {@link #wake}
+     * @param receive as of {@link #receiveAlways}
+     */
+    void receiveUntil(BooleanSupplier done, BooleanSupplier receive) {
+        Thread self = Thread.currentThread();
+        while (!done.getAsBoolean() && !ended) {
+            if (turn.compareAndSet(null, self)) {
+                try {
+                    while (!done.getAsBoolean() && !ended) {
+                        if (!receive.getAsBoolean()) {
+                            ended = true;
+                        }
+                    }
+                } finally {
+                    turn.set(null);
+                }
+            } else {
+                LockSupport.park(this);
+            }
+        }
+    }
+
+    /** Says that the current thread executes no more. */
+    void end() {
+        executing = null;
+        if (ended || awaited.getAsBoolean()) {
+            LockSupport.unpark(owner);
+        }
+    }
+
+    /** Wakes the executing thread. */
+    void wake() {
+        LockSupport.unpark(executing);
+    }
+
+    /** Says that a frame is awaited now that belongs to no execution. */
+    void want() {
+        wanted = true;
+        LockSupport.unpark(owner);
+    }
+}

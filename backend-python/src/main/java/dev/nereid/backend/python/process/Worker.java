@@ -1,0 +1,525 @@
+package dev.nereid.backend.python.process;
+
+import static java.lang.System.Logger.Level.DEBUG;
+import static java.lang.System.Logger.Level.WARNING;
+import static java.util.Objects.requireNonNull;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.backend.python.frame.FrameException;
+import dev.nereid.backend.python.frame.FrameReader;
+import dev.nereid.backend.python.frame.FrameSink;
+import dev.nereid.backend.python.frame.FrameType;
+import dev.nereid.backend.python.frame.FrameWriter;
+import dev.nereid.backend.python.posix.SocketCalls;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The process of one instance, from its start to its end. A thread of its own starts it, receives its frames while no
+ * execution does, and waits for its end. Safe for use by any thread.
+ *
+ * <p>A process that dies is not started again: its successor is another object.
+ */
+public final class Worker implements FrameSink {
+    private static final int CONNECT_SLICE_MILLIS = 50;
+    private static final Duration CONNECT_LIMIT = Duration.ofSeconds(10);
+    private static final Duration END_LIMIT = Duration.ofSeconds(5);
+    private static final Duration OUTPUT_LIMIT = Duration.ofSeconds(1);
+    private static final int TOKEN_BYTES = 16;
+    private static final int KIB_SHIFT = 10;
+
+    private final WorkerCommand command;
+    private final WorkerFrames frames;
+    private final Executor executor;
+    private final System.Logger logger;
+    private final ReadTurns turns;
+    private final CompletableFuture<Hello> hello = new CompletableFuture<>();
+    private final CompletableFuture<WorkerEnd> ended = new CompletableFuture<>();
+    private final Map<Long, CompletableFuture<FrameReader>> answers = new ConcurrentHashMap<>();
+    private final AtomicLong ids = new AtomicLong();
+    private final ReentrantLock ending = new ReentrantLock();
+    private final Consumer<FrameReader> dispatch = this::dispatch;
+    private final BooleanSupplier receive = this::receive;
+
+    @GuardedBy("ending")
+    private @Nullable String reason;
+
+    @GuardedBy("ending")
+    private boolean killed;
+
+    private volatile @Nullable Process process;
+    private volatile @Nullable Channel channel;
+    private volatile @Nullable OutputReader output;
+
+    private Worker(WorkerCommand command, WorkerFrames frames, Executor executor, System.Logger logger) {
+        this.command = command;
+        this.frames = frames;
+        this.executor = executor;
+        this.logger = logger;
+        this.turns = new ReadTurns(() -> !answers.isEmpty() || frames.awaited());
+    }
+
+    /**
+     * Starts a process. Returns at once.
+     *
+     * @param command what to start
+     * @param frames gets the frames and lines of the process
+     * @param executor runs a task while the process does not read what is sent to it
+     * @param logger the log of the model
+     * @return the process, to be ended by {@link #kill} or {@link #finish}
+     */
+    public static Worker start(WorkerCommand command, WorkerFrames frames, Executor executor, System.Logger logger) {
+        Worker worker = new Worker(command, frames, executor, logger);
+        Thread.ofPlatform().daemon().name("python " + command.instance()).start(worker::run);
+        return worker;
+    }
+
+    /**
+     * Returns what the process says of itself when it has connected.
+     *
+     * @return completed on the thread of the process, or exceptionally with a {@link BackendException} that says why it did
+     *     not start
+     */
+    public CompletableFuture<Hello> hello() {
+        return hello;
+    }
+
+    /**
+     * Returns the end of the process.
+     *
+     * @return completed on the thread of the process when that has ended, never exceptionally
+     */
+    public CompletableFuture<WorkerEnd> ended() {
+        return ended;
+    }
+
+    /** Returns whether the process is running and has not been killed. */
+    public boolean isAlive() {
+        return hello.isDone() && !hello.isCompletedExceptionally() && !ended.isDone();
+    }
+
+    /** Returns the last lines that the process printed, for an error. */
+    public List<String> lastLines() {
+        OutputReader reader = output;
+        return reader == null ? List.of() : reader.lastLines();
+    }
+
+    @Override
+    public void send(FrameWriter frame) {
+        Channel open = channel;
+        if (open != null) {
+            open.send(frame);
+        }
+    }
+
+    /** Returns whether the process does not read what is sent to it. */
+    public boolean isCongested() {
+        Channel open = channel;
+        return open != null && open.isCongested();
+    }
+
+    /** Returns a number for a frame that is answered. */
+    public long nextId() {
+        return ids.incrementAndGet();
+    }
+
+    /**
+     * Sends a frame that DONE or COMPLETED answers.
+     *
+     * @param frame the frame, whose id is of {@link #nextId}
+     * @param id the id
+     * @return the frame of the answer, on the thread that received it; exceptionally with a {@link BackendException} if the
+     *     process ends before
+     */
+    public CompletableFuture<FrameReader> ask(FrameWriter frame, long id) {
+        CompletableFuture<FrameReader> answer = new CompletableFuture<>();
+        answers.put(id, answer);
+        if (ended.isDone()) {
+            failAnswers(ended.join());
+        } else {
+            send(frame);
+            turns.want();
+        }
+        return answer;
+    }
+
+    /** Says that a frame is awaited now that belongs to no execution. */
+    public void want() {
+        turns.want();
+    }
+
+    /** Wakes the thread in {@link #receiveUntil}. */
+    public void wake() {
+        turns.wake();
+    }
+
+    /** Says that the current thread executes: called before EXECUTE is sent. */
+    public void beginExecution() {
+        turns.begin();
+    }
+
+    /** Says that the current thread executes no more. */
+    public void endExecution() {
+        turns.end();
+    }
+
+    /**
+     * Receives frames, or waits while another thread receives them, until something has happened or the process has ended.
+     * For the thread of an execution, one at a time, after {@link #beginExecution}.
+     *
+     * @param done whether it has happened; the thread that makes it happen calls {@link #wake}
+     */
+    public void receiveUntil(BooleanSupplier done) {
+        turns.receiveUntil(done, receive);
+    }
+
+    /** Returns the memory that the process alone has in use, in bytes; 0 if that is not known. */
+    public long residentBytes() {
+        Process running = process;
+        if (running == null || !running.isAlive()) {
+            return 0;
+        }
+        try (Stream<String> lines = Files.lines(Path.of("/proc", Long.toString(running.pid()), "status"))) {
+            return lines.filter(line -> line.startsWith("RssAnon:"))
+                    .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")) << KIB_SHIFT)
+                    .sum();
+        } catch (IOException | UncheckedIOException | NumberFormatException e) {
+            return 0; // it has just ended
+        }
+    }
+
+    /** Asks the process for the stacks of its threads, which it prints. */
+    public void printStacks() {
+        Process running = process;
+        ending.lock();
+        try {
+            // A number is not used again before its process has been waited for, after which it is not alive.
+            if (running != null && running.isAlive() && hello.isDone()) {
+                SocketCalls.kill(running.pid(), SocketCalls.SIGQUIT);
+            }
+        } finally {
+            ending.unlock();
+        }
+    }
+
+    /**
+     * Kills the process, whatever it does. Later calls do nothing.
+     *
+     * @param why the reason, for the error of its requests; empty for none
+     */
+    public void kill(String why) {
+        ending.lock();
+        try {
+            if (reason == null) {
+                reason = why;
+            }
+            killed = true;
+            Process running = process;
+            if (running != null) {
+                running.destroyForcibly();
+            }
+        } finally {
+            ending.unlock();
+        }
+    }
+
+    /**
+     * Ends the process in order: it calls {@code finalize} and exits.
+     *
+     * @param limit how long it may take until it is killed
+     * @return completed when it has ended
+     */
+    public CompletableFuture<WorkerEnd> finish(Duration limit) {
+        if (!isAlive()) {
+            kill("");
+            return ended;
+        }
+        long id = nextId();
+        CompletableFuture<FrameReader> unused =
+                ask(new FrameWriter().begin(FrameType.FINALIZE, 0, 0, id).end(), id);
+        unused.whenComplete((answer, failure) -> {});
+        Executor later = CompletableFuture.delayedExecutor(limit.toMillis(), TimeUnit.MILLISECONDS, Runnable::run);
+        CompletableFuture<Void> timer = CompletableFuture.runAsync(
+                () -> kill("it had not ended " + limit.toSeconds() + " s after the call of finalize"), later);
+        ended.whenComplete((end, failure) -> timer.cancel(false));
+        return ended;
+    }
+
+    private void run() {
+        int status = -1;
+        try {
+            start();
+        } catch (BackendException e) {
+            setReason(e.getMessage());
+            hello.completeExceptionally(e);
+        } catch (IOException | RuntimeException e) {
+            logger.log(WARNING, "start of a process for " + command.instance(), e);
+            setReason(e.toString());
+            hello.completeExceptionally(new BackendException(
+                    ErrorCode.INTERNAL, unhealthy(command.instance()) + " The process could not be started: " + e, e));
+        } finally {
+            status = end();
+        }
+        OutputReader reader = output;
+        if (reader != null) {
+            awaitOutput(reader);
+            reader.close();
+        }
+        WorkerEnd end = new WorkerEnd(status, reason(), lastLines());
+        failAnswers(end);
+        hello.completeExceptionally(failure(end));
+        frames.onEnd(end);
+        ended.complete(end);
+        failAnswers(end);
+        turns.wake();
+    }
+
+    private void start() throws IOException {
+        byte[] random = new byte[TOKEN_BYTES];
+        new SecureRandom().nextBytes(random);
+        String token = HexFormat.of().formatHex(random);
+        int life = -1;
+        try (SocketDirectory directory = SocketDirectory.create(command.runner())) {
+            launch(directory.path(), token);
+            Channel open = new Channel(connect(directory, "connect"), executor);
+            channel = open;
+            requireNonNull(process).onExit().whenComplete((exited, failure) -> open.shutdown());
+            Hello said = readHello(open);
+            if (!said.problem().isEmpty()) {
+                throw new BackendException(ErrorCode.INTERNAL, said.problem());
+            }
+            if (!said.token().equals(token)) {
+                throw new FrameException("token: wrong (expected: that of the command line)");
+            }
+            life = connect(directory, "connect a second time");
+            directory.close();
+            hello.complete(said);
+            turns.receiveAlways(receive);
+        } catch (FrameException e) {
+            throw new BackendException(
+                    ErrorCode.INTERNAL, unhealthy(command.instance()) + " Its first message is wrong: " + e.getMessage(), e);
+        } finally {
+            awaitExit();
+            if (life >= 0) {
+                // The kernel ends what the process has forked.
+                SocketCalls.close(life);
+            }
+        }
+    }
+
+    private void launch(Path socket, String token) {
+        List<String> arguments = new ArrayList<>(command.python());
+        arguments.add(command.runner().resolve("nereid_python").resolve("__main__.py").toString());
+        arguments.add("--channel=" + socket);
+        arguments.add("--life=" + socket);
+        arguments.add("--token=" + token);
+        arguments.add("triton_python_backend_stub");
+        ProcessBuilder builder = new ProcessBuilder(arguments)
+                .redirectInput(ProcessBuilder.Redirect.from(new File("/dev/null")))
+                .redirectErrorStream(true);
+        builder.environment().clear();
+        builder.environment().putAll(command.environment());
+        ending.lock();
+        try {
+            if (killed) {
+                throw new BackendException(ErrorCode.UNAVAILABLE, "the start was given up");
+            }
+            Process started = builder.start();
+            process = started;
+            output = OutputReader.start(
+                    started.getInputStream(), "python output " + command.instance(), frames::onLine, System::nanoTime);
+        } catch (IOException e) {
+            throw new BackendException(
+                    ErrorCode.INTERNAL,
+                    "Python cannot be started: " + e.getMessage() + ". It was chosen as " + command.origin() + '.',
+                    e);
+        } finally {
+            ending.unlock();
+        }
+    }
+
+    /** Accepts a connection of the process. */
+    private int connect(SocketDirectory directory, String what) throws IOException {
+        Process started = requireNonNull(process);
+        long deadline = System.nanoTime() + CONNECT_LIMIT.toNanos();
+        while (true) {
+            int connection = directory.accept(CONNECT_SLICE_MILLIS);
+            if (connection >= 0) {
+                return connection;
+            } else if (!started.isAlive()) {
+                int status = awaitExit();
+                OutputReader reader = requireNonNull(output);
+                awaitOutput(reader);
+                throw failure(new WorkerEnd(status, reason(), reader.lastLines()));
+            } else if (System.nanoTime() - deadline > 0) {
+                throw new BackendException(
+                        ErrorCode.INTERNAL,
+                        unhealthy(command.instance()) + " It did not " + what + " within " + CONNECT_LIMIT.toSeconds()
+                                + " s. Python was chosen as " + command.origin() + '.');
+            }
+        }
+    }
+
+    /** Waits for the last lines of a process that has ended; its children may hold the output open. */
+    private static void awaitOutput(OutputReader reader) {
+        try {
+            reader.awaitEnd(OUTPUT_LIMIT);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private Hello readHello(Channel open) {
+        List<Hello> said = new ArrayList<>();
+        while (said.isEmpty()) {
+            boolean more = open.receive(frame -> {
+                if (frame.type() != FrameType.HELLO) {
+                    throw new FrameException("type of the first frame: " + frame.type() + " (expected: HELLO)");
+                }
+                said.add(Hello.read(frame));
+            });
+            if (!more && said.isEmpty()) {
+                throw failure(new WorkerEnd(awaitExit(), reason(), lastLines()));
+            }
+        }
+        return said.getFirst();
+    }
+
+    private boolean receive() {
+        Channel open = requireNonNull(channel);
+        try {
+            return open.receive(dispatch);
+        } catch (FrameException e) {
+            kill("it sent a wrong message: " + e.getMessage());
+            return false;
+        } catch (RuntimeException e) {
+            logger.log(WARNING, "message of " + command.instance(), e);
+            kill("internal error: " + e);
+            return false;
+        }
+    }
+
+    private void dispatch(FrameReader frame) {
+        int type = frame.type();
+        if (type == FrameType.DONE || type == FrameType.COMPLETED) {
+            CompletableFuture<FrameReader> answer = answers.remove(frame.id());
+            if (answer == null) {
+                throw new FrameException("id of an answer: " + frame.id() + " (expected: that of a question)");
+            }
+            answer.complete(frame.copy());
+        } else {
+            frames.onFrame(frame);
+        }
+    }
+
+    /** Waits for the exit of the process, and kills it if it does not come. */
+    private int awaitExit() {
+        Process started = process;
+        if (started == null) {
+            return -1;
+        }
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    if (!started.waitFor(END_LIMIT.toMillis(), TimeUnit.MILLISECONDS)) {
+                        setReason("it had closed its connection and did not end");
+                        started.destroyForcibly();
+                    } else {
+                        return started.exitValue();
+                    }
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                    started.destroyForcibly();
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private int end() {
+        Channel open = channel;
+        Process started = process;
+        if (started != null && !hello.isDone()) {
+            started.destroyForcibly();
+        }
+        if (open != null) {
+            open.close();
+        }
+        int status = awaitExit();
+        logger.log(DEBUG, () -> "process of " + command.instance() + " ended with status " + status);
+        return status;
+    }
+
+    private void setReason(String why) {
+        ending.lock();
+        try {
+            if (reason == null) {
+                reason = why;
+            }
+        } finally {
+            ending.unlock();
+        }
+    }
+
+    private String reason() {
+        ending.lock();
+        try {
+            return Optional.ofNullable(reason).orElse("");
+        } finally {
+            ending.unlock();
+        }
+    }
+
+    private void failAnswers(WorkerEnd end) {
+        for (Long id : answers.keySet()) {
+            CompletableFuture<FrameReader> answer = answers.remove(id);
+            if (answer != null) {
+                answer.completeExceptionally(failure(end));
+            }
+        }
+    }
+
+    /** Returns the error of a start that the end of the process has cut. */
+    private BackendException failure(WorkerEnd end) {
+        StringBuilder text = new StringBuilder(unhealthy(command.instance())).append(' ').append(end.describe());
+        if (!end.lastLines().isEmpty()) {
+            text.append(" It printed at last: ").append(String.join(" | ", end.lastLines()));
+        }
+        return new BackendException(ErrorCode.INTERNAL, text.toString());
+    }
+
+    /**
+     * Returns the text of the reference for an instance whose process cannot serve.
+     *
+     * @param instance the name of the instance
+     */
+    public static String unhealthy(String instance) {
+        return "Stub process '" + instance + "' is not healthy.";
+    }
+}

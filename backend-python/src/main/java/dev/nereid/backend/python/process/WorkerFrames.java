@@ -1,0 +1,35 @@
+package dev.nereid.backend.python.process;
+
+import dev.nereid.backend.python.frame.FrameReader;
+
+/** What receives the frames and lines of a process. */
+public interface WorkerFrames {
+    /**
+     * Receives a frame that answers none of {@link Worker#ask}. Called by one thread at a time: that of an execution, or that
+     * of the process. It never blocks.
+     *
+     * @param frame the frame, valid during the call
+     * @throws dev.nereid.backend.python.frame.FrameException if it is wrong, which ends the process
+     */
+    void onFrame(FrameReader frame);
+
+    /**
+     * Says whether frames are awaited that belong to no execution in progress, so that some thread has to receive at once.
+     * Called by any thread.
+     */
+    boolean awaited();
+
+    /**
+     * Receives a line of the output of the process, on the thread that reads it.
+     *
+     * @param line the line, without its end
+     */
+    void onLine(String line);
+
+    /**
+     * Says that the process has ended, on its thread, before {@link Worker#ended} completes. No frame follows.
+     *
+     * @param end how it ended
+     */
+    void onEnd(WorkerEnd end);
+}
