@@ -1,0 +1,299 @@
+package dev.nereid.backend.python.call;
+
+import dev.nereid.backend.python.frame.FrameException;
+import dev.nereid.backend.python.frame.FrameReader;
+import dev.nereid.backend.python.frame.FrameSink;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelClient;
+import dev.nereid.spi.ModelRequest;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.LongFunction;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The calls of one process to models of the server, and the loads and unloads that it requests.
+ *
+ * <p>Frames are passed by one thread at a time, the one that reads the channel; {@link #close} and {@link #open} are safe
+ * for use by any thread. Nothing here blocks. Responses are sent on the threads of the server that deliver them.
+ *
+ * <p>Inputs are copied. The server reads memory of its caller in place, also after the responses, while the other model has a
+ * lease on its inputs, and the caller does not learn when that ends. The process may change shared memory at any time,
+ * and the memory of a frame ends with it.
+ */
+public final class ModelCalls {
+    /** The most calls in progress. */
+    static final int MAX_CALLS = 10_000;
+
+    /** The bound on the inputs of the calls in progress, in bytes. A call alone may have more. */
+    static final long MAX_INPUT_BYTES = 1L << 30;
+
+    private final ModelClient models;
+    private final CallMemory memory;
+    private final System.Logger log;
+    private final ResponseFrames frames;
+    private final ModelControls controls;
+    private final OpenCall.Scope scope;
+    private final Map<Long, OpenCall> calls = new ConcurrentHashMap<>();
+    private final AtomicLong inputBytes = new AtomicLong();
+    private final AtomicReference<@Nullable Runnable> idleAction = new AtomicReference<>();
+    private volatile boolean closed;
+
+    /**
+     * Creates the calls of a process that has made none.
+     *
+     * @param models sends requests on behalf of the model of the process
+     * @param sink takes frames for the process
+     * @param memory the shared memory of the process
+     * @param inlineLimit the largest output that is sent within a frame, in bytes
+     * @param log receives errors that are defects
+     */
+    public ModelCalls(
+            ModelClient models, FrameSink sink, CallMemory memory, int inlineLimit, System.Logger log) {
+        this.models = models;
+        this.memory = memory;
+        this.log = log;
+        frames = new ResponseFrames(sink, memory, inlineLimit);
+        controls = new ModelControls(models, frames, log);
+        scope = new OpenCall.Scope(frames, this::refusal, this::ended, log);
+    }
+
+    /**
+     * Starts a call, as a frame CALL says. A request that cannot be sent is refused by a frame.
+     *
+     * @param frame at the first field behind the header; its memory is not used after this returns
+     * @param running returns the batch of an execution by its number if the calling thread may use that now; {@code null}
+     *     for an execution that has returned, or that is not known
+     * @throws FrameException if the frame is broken, or names a call in progress; then no slot is held
+     */
+    public void onCall(FrameReader frame, LongFunction<@Nullable Batch> running) {
+        if (calls.containsKey(frame.id())) {
+            throw new FrameException("call: " + frame.id() + " is in progress (expected: a number not used before)");
+        }
+        try (CallFrame call = CallFrame.read(frame, memory)) {
+            if (closed) {
+                return;
+            }
+            OpenCall open;
+            try {
+                open = prepare(call, running);
+            } catch (BackendException e) {
+                frames.refused(call.id(), refusal(new OpenCall.CallTarget(call.model(), call.version()), e));
+                return;
+            } catch (RuntimeException e) {
+                frames.refused(call.id(), defect(e, call.model()));
+                return;
+            }
+            start(open, call);
+        }
+    }
+
+    private OpenCall prepare(CallFrame call, LongFunction<@Nullable Batch> running) {
+        if (calls.size() >= MAX_CALLS) {
+            throw new BackendException(ErrorCode.INTERNAL, CallErrors.tooManyCalls(MAX_CALLS));
+        }
+        long bytes = call.inputBytes();
+        long before = inputBytes.get();
+        if (before > 0 && before + bytes > MAX_INPUT_BYTES) {
+            throw new BackendException(ErrorCode.INTERNAL, CallErrors.tooManyBytes(before, MAX_INPUT_BYTES));
+        }
+        if (call.version() < -1) {
+            throw new BackendException(ErrorCode.NOT_FOUND, CallErrors.notReady(call.model()));
+        }
+        if (!call.isStream() && models.isDecoupled(call.model(), call.version())) {
+            throw new BackendException(ErrorCode.INTERNAL, CallErrors.decoupled(call.model()));
+        }
+        ModelRequest request = models.request(call.model())
+                .id(call.requestId())
+                .timeoutMicros(call.timeoutMicros());
+        if (call.version() >= 0) {
+            request.version(call.version());
+        }
+        call.sequence().ifPresent(request::sequence);
+        call.outputs().forEach(request::output);
+        call.parameters().forEach((name, value) -> parameter(request, name, value));
+        Batch cause = call.execution() == 0 ? null : running.apply(call.execution());
+        if (cause != null) {
+            request.onBehalfOf(cause);
+        }
+        addInputs(call, request);
+        return new OpenCall(call, request, bytes, scope);
+    }
+
+    private static void parameter(ModelRequest request, String name, Object value) {
+        switch (value) {
+            case Boolean flag -> request.parameter(name, flag);
+            case Long number -> request.parameter(name, number);
+            default -> request.parameter(name, value.toString());
+        }
+    }
+
+    /** Copies the inputs into memory that the garbage collector frees, when neither server nor models reach it. */
+    private static void addInputs(CallFrame call, ModelRequest request) {
+        Arena arena = Arena.ofAuto();
+        for (CallFrame.Input input : call.inputs()) {
+            MemorySegment data = input.data();
+            MemorySegment copy;
+            try {
+                input.tensor().shape().elementCount();
+                copy = arena.allocateFrom(ValueLayout.JAVA_BYTE, data, ValueLayout.JAVA_BYTE, 0, data.byteSize());
+            } catch (ArithmeticException e) { // such as 0 × 2⁶² × 2⁶²
+                throw new BackendException(
+                        ErrorCode.INVALID_ARGUMENT,
+                        "input '" + input.name() + "': shape " + input.tensor().shape()
+                                + " (expected: fewer elements than 2⁶³)",
+                        e);
+            } catch (OutOfMemoryError e) { // of the limit for such memory
+                throw new BackendException(
+                        ErrorCode.INTERNAL, "input '" + input.name() + "': no memory for " + data.byteSize() + " bytes", e);
+            }
+            request.input(
+                    input.name(),
+                    Tensor.of(input.name(), input.tensor().type(), input.tensor().shape(), copy, MemoryPlace.HOST));
+        }
+    }
+
+    private void start(OpenCall open, CallFrame call) {
+        inputBytes.addAndGet(open.inputBytes());
+        calls.put(open.id(), open);
+        try {
+            open.send();
+        } catch (BackendException e) {
+            open.refuse(e);
+        } catch (RuntimeException e) { // such as a cause whose execution is finished
+            open.refuse(new BackendException(ErrorCode.INTERNAL, defect(e, call.model()), e));
+        }
+        if (closed) { // while it was sent
+            open.drop();
+            open.cancel();
+        }
+    }
+
+    private String defect(RuntimeException e, String model) {
+        log.log(System.Logger.Level.WARNING, "request to model '" + model + "' cannot be sent", e);
+        return ResponseFrames.text(e);
+    }
+
+    /** Returns the text of a refusal; the reference has one for all models and versions that are not served. */
+    private String refusal(OpenCall.CallTarget target, BackendException error) {
+        return switch (error.code()) {
+            case NOT_FOUND -> CallErrors.notReady(target.model());
+            case UNAVAILABLE ->
+                isReady(target) ? ResponseFrames.text(error) : CallErrors.notReady(target.model());
+            default -> ResponseFrames.text(error);
+        };
+    }
+
+    private boolean isReady(OpenCall.CallTarget target) {
+        try {
+            return models.isReady(target.model(), target.version());
+        } catch (BackendException e) { // not found, or not loaded
+            return false;
+        }
+    }
+
+    private void ended(OpenCall call) {
+        if (calls.remove(call.id(), call)) {
+            inputBytes.addAndGet(-call.inputBytes());
+            runIfIdle();
+        }
+    }
+
+    private void runIfIdle() {
+        if (calls.isEmpty()) {
+            Runnable action = idleAction.getAndSet(null);
+            if (action != null) {
+                action.run();
+            }
+        }
+    }
+
+    /**
+     * Allows more responses of a call, as a frame CALL_CREDIT says. Does nothing for a call that has ended.
+     *
+     * @param call the number of the call
+     * @param more the number of responses, 0 or more
+     */
+    public void onCredit(long call, int more) {
+        OpenCall open = calls.get(call);
+        if (open != null) {
+            open.credit(more);
+        }
+    }
+
+    /**
+     * Cancels a call, as a frame CALL_CANCEL says. Its end still comes. Does nothing for a call that has ended.
+     *
+     * @param call the number of the call
+     */
+    public void onCancel(long call) {
+        OpenCall open = calls.get(call);
+        if (open != null) {
+            open.cancel();
+        }
+    }
+
+    /**
+     * Drops the responses to come of a call, as a frame CALL_DROP says. The other model goes on to its end, until which the
+     * call is open. Does nothing for a call that has ended.
+     *
+     * @param call the number of the call
+     */
+    public void onDrop(long call) {
+        OpenCall open = calls.get(call);
+        if (open != null) {
+            open.drop();
+        }
+    }
+
+    /**
+     * Loads or unloads a model, or says whether it is ready, as a frame CONTROL says. A frame REPLY follows, perhaps later.
+     *
+     * @param frame at the first field behind the header; its memory is not used after this returns
+     * @throws FrameException if the frame is broken
+     */
+    public void onControl(FrameReader frame) {
+        controls.onControl(frame);
+    }
+
+    /**
+     * Returns the number of calls in progress.
+     *
+     * @return the calls without a final response, and the dropped ones that the other model has not ended
+     */
+    public int open() {
+        return calls.size();
+    }
+
+    /**
+     * Runs an action once when no call is in progress: now, or on the thread that ends the last one. Calls may be made again
+     * meanwhile.
+     *
+     * @param action short, does not block; replaces an earlier one that has not run
+     */
+    public void onIdle(Runnable action) {
+        idleAction.set(action);
+        runIfIdle();
+    }
+
+    /**
+     * Cancels and drops all calls, since the process has ended. Responses that come later are closed, and calls that are
+     * read later are not sent. Later calls do nothing.
+     */
+    public void close() {
+        closed = true;
+        for (OpenCall call : calls.values()) {
+            call.drop();
+            call.cancel();
+        }
+    }
+}
