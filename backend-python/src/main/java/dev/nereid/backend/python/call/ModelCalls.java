@@ -57,8 +57,7 @@ public final class ModelCalls {
      * @param inlineLimit the largest output that is sent within a frame, in bytes
      * @param log receives errors that are defects
      */
-    public ModelCalls(
-            ModelClient models, FrameSink sink, CallMemory memory, int inlineLimit, System.Logger log) {
+    public ModelCalls(ModelClient models, FrameSink sink, CallMemory memory, int inlineLimit, System.Logger log) {
         this.models = models;
         this.memory = memory;
         this.log = log;
@@ -112,9 +111,7 @@ public final class ModelCalls {
         if (!call.isStream() && models.isDecoupled(call.model(), call.version())) {
             throw new BackendException(ErrorCode.INTERNAL, CallErrors.decoupled(call.model()));
         }
-        ModelRequest request = models.request(call.model())
-                .id(call.requestId())
-                .timeoutMicros(call.timeoutMicros());
+        ModelRequest request = models.request(call.model()).id(call.requestId()).timeoutMicros(call.timeoutMicros());
         if (call.version() >= 0) {
             request.version(call.version());
         }
@@ -154,11 +151,14 @@ public final class ModelCalls {
                         e);
             } catch (OutOfMemoryError e) { // of the limit for such memory
                 throw new BackendException(
-                        ErrorCode.INTERNAL, "input '" + input.name() + "': no memory for " + data.byteSize() + " bytes", e);
+                        ErrorCode.INTERNAL,
+                        "input '" + input.name() + "': no memory for " + data.byteSize() + " bytes",
+                        e);
             }
             request.input(
                     input.name(),
-                    Tensor.of(input.name(), input.tensor().type(), input.tensor().shape(), copy, MemoryPlace.HOST));
+                    Tensor.of(
+                            input.name(), input.tensor().type(), input.tensor().shape(), copy, MemoryPlace.HOST));
         }
     }
 
@@ -187,8 +187,7 @@ public final class ModelCalls {
     private String refusal(OpenCall.CallTarget target, BackendException error) {
         return switch (error.code()) {
             case NOT_FOUND -> CallErrors.notReady(target.model());
-            case UNAVAILABLE ->
-                isReady(target) ? ResponseFrames.text(error) : CallErrors.notReady(target.model());
+            case UNAVAILABLE -> isReady(target) ? ResponseFrames.text(error) : CallErrors.notReady(target.model());
             default -> ResponseFrames.text(error);
         };
     }

@@ -163,8 +163,7 @@ final class ModelControls {
         if (version < 0) {
             throw new BackendException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "invalid model version specified '" + quoted(text)
-                            + "' , version should be an integral value > 0");
+                    "invalid model version specified '" + quoted(text) + "' , version should be an integral value > 0");
         }
         return version;
     }

@@ -205,9 +205,7 @@ final class OpenCall implements ModelResponseObserver {
         if (received != null) {
             received.close();
         }
-        add(isSeveral
-                ? new Outgoing(null, decoupled(), true, true, 0)
-                : new Outgoing(null, error, isRefusal, true, 0));
+        add(isSeveral ? new Outgoing(null, decoupled(), true, true, 0) : new Outgoing(null, error, isRefusal, true, 0));
         completed();
     }
 
@@ -364,8 +362,8 @@ final class OpenCall implements ModelResponseObserver {
     /** Ends the call after a response that cannot be written. */
     private void notWritten(RuntimeException e) {
         if (!(e instanceof BackendException)) {
-            scope.log()
-                    .log(System.Logger.Level.WARNING, "response of model '" + target.model() + "' cannot be sent", e);
+            scope.log().log(
+                    System.Logger.Level.WARNING, "response of model '" + target.model() + "' cannot be sent", e);
         }
         List<Outgoing> discarded;
         lock.lock();

@@ -107,7 +107,8 @@ final class ResponseFrames {
 
     /** Sends the error of a model that has responded. */
     void failed(long id, BackendException error, boolean isFinal) {
-        // The number of a code is its position in both enumerations; Python takes numbers that it does not know as UNKNOWN.
+        // The number of a code is its position in both enumerations; Python takes numbers that it does not know as
+        // UNKNOWN.
         error(id, ERROR | (isFinal ? FINAL : 0), error.code().ordinal(), text(error));
     }
 
@@ -159,7 +160,10 @@ final class ResponseFrames {
     private void reply(long id, int flags, double value, String text) {
         FrameWriter writer = writers.take();
         try {
-            sink.send(writer.begin(FrameType.REPLY, flags, 0, id).f64(value).text(text).end());
+            sink.send(writer.begin(FrameType.REPLY, flags, 0, id)
+                    .f64(value)
+                    .text(text)
+                    .end());
         } finally {
             writers.give(writer);
         }

@@ -103,7 +103,8 @@ class CallRacesTest {
             assertThat(frames.getLast().isFinal()).isTrue();
         }
         for (int i = 0; i < frames.size(); i++) {
-            assertThat(frames.get(i).isFinal()).isEqualTo(i == frames.size() - 1 && frames.get(i).isFinal());
+            assertThat(frames.get(i).isFinal())
+                    .isEqualTo(i == frames.size() - 1 && frames.get(i).isFinal());
             if (!frames.get(i).outputs().isEmpty()) {
                 assertThat(frames.get(i).outputs().get("OUT").floats()[0]).isEqualTo(i);
             }

@@ -77,7 +77,9 @@ final class FakeCallMemory implements CallMemory {
 
     @Override
     public Held hold(FrameTensor tensor, String what) {
-        if (tensor.segment() != OUTGOING || tensor.offset() < 0 || tensor.offset() > outgoing.byteSize() - tensor.size()) {
+        if (tensor.segment() != OUTGOING
+                || tensor.offset() < 0
+                || tensor.offset() > outgoing.byteSize() - tensor.size()) {
             throw new FrameException(what + ": segment " + tensor.segment() + " (expected: one of the process)");
         }
         held.incrementAndGet();

@@ -86,8 +86,7 @@ class ModelCallsTest {
         assertThat(request.id()).isEqualTo("r");
         assertThat(request.sequence()).isEqualTo(Optional.of(Sequence.of("seq", true, true)));
         assertThat(request.outputs()).containsExactly("OUT", "OTHER");
-        assertThat(request.parameters().asMap())
-                .isEqualTo(Map.of("flag", true, "number", -5L, "text", "ä"));
+        assertThat(request.parameters().asMap()).isEqualTo(Map.of("flag", true, "number", -5L, "text", "ä"));
         assertThat(request.inputs().get("IN").floats()).containsExactly(1, 2);
         assertThat(request.inputs().get("IN").name()).contains("IN");
         assertThat(request.inputs().get("TEXTS").strings()).containsExactly("abc");
@@ -135,8 +134,7 @@ class ModelCallsTest {
         FakeRequest cause = new FakeRequest(1, List.of("OUT")).withId("cause");
         try (LeakCheckingMemory batchMemory = new LeakCheckingMemory();
                 FakeBatch batch = new FakeBatch(ModelSettings.builder("m", 1).build(), batchMemory, cause)) {
-            calls.onCall(
-                    new CallWriter(1, "twice").execution(9).frame(), execution -> execution == 9 ? batch : null);
+            calls.onCall(new CallWriter(1, "twice").execution(9).frame(), execution -> execution == 9 ? batch : null);
             FakeModelRequest request = models.sent().getLast();
             assertThat(request.cause()).containsSame(cause);
 
@@ -163,8 +161,7 @@ class ModelCallsTest {
     }
 
     private void assertRefused(String text) {
-        assertThat(sent.responses)
-                .containsExactly(new SentFrames.Response(1, 1 | 4 | 8, 1, text, "", Map.of()));
+        assertThat(sent.responses).containsExactly(new SentFrames.Response(1, 1 | 4 | 8, 1, text, "", Map.of()));
         assertThat(calls.open()).isZero();
     }
 
@@ -299,8 +296,7 @@ class ModelCallsTest {
         request.respond(output(1));
         request.fail(error(ErrorCode.INTERNAL, "late"));
 
-        assertThat(sent.responses)
-                .containsExactly(new SentFrames.Response(1, 5, 1, "late", "", Map.of()));
+        assertThat(sent.responses).containsExactly(new SentFrames.Response(1, 5, 1, "late", "", Map.of()));
     }
 
     @Test
@@ -367,7 +363,9 @@ class ModelCallsTest {
     void endsAStreamOfWhichTooMuchWaits() {
         FakeModelRequest request = call(new CallWriter(1, "stream").stream(1));
         Tensor large = Tensor.of(
-                DataType.UINT8, Shape.of(40 << 20), java.lang.foreign.Arena.ofAuto().allocate(40 << 20));
+                DataType.UINT8,
+                Shape.of(40 << 20),
+                java.lang.foreign.Arena.ofAuto().allocate(40 << 20));
         request.respond(output(1));
         request.respond(Map.of("OUT", large));
         assertThat(request.isComplete()).isFalse();
@@ -469,7 +467,8 @@ class ModelCallsTest {
                 _ -> null);
 
         assertThat(models.sent()).isEmpty();
-        assertRefused("input 'IN': shape [0,4611686018427387904,4611686018427387904] (expected: fewer elements than 2⁶³)");
+        assertRefused(
+                "input 'IN': shape [0,4611686018427387904,4611686018427387904] (expected: fewer elements than 2⁶³)");
     }
 
     @Test

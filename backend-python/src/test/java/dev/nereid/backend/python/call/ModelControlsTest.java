@@ -153,8 +153,7 @@ class ModelControlsTest {
         slow.loads.remove().completeExceptionally(new BackendException(ErrorCode.NOT_FOUND, "not found"));
         slow.loads
                 .remove()
-                .completeExceptionally(
-                        new CompletionException(new BackendException(ErrorCode.NOT_FOUND, "wrapped")));
+                .completeExceptionally(new CompletionException(new BackendException(ErrorCode.NOT_FOUND, "wrapped")));
         slow.loads.remove().completeExceptionally(new IllegalStateException("defect"));
         assertThat(sent.replies)
                 .containsExactly(
