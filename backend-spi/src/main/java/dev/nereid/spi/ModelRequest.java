@@ -1,5 +1,7 @@
 package dev.nereid.spi;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
@@ -103,6 +105,24 @@ public interface ModelRequest {
      * @return this request
      */
     ModelRequest input(String name, Tensor tensor);
+
+    /**
+     * Adds an input in memory of the caller that is released as soon as nothing reads it any more. The request is complete
+     * then, its responses are closed, and the leases on their outputs and on the inputs of the other model have ended.
+     *
+     * @param name as of {@link #input(String, Tensor)}
+     * @param tensor its content, in memory that any thread may use; not to be changed until {@code release} runs
+     * @param release run exactly once, on any thread, if the request is sent: perhaps before this method returns, and also if
+     *     the request is refused or {@link #send(ModelResponseObserver)} throws. Short, must not block; its exceptions are
+     *     logged. By default the input is copied, and this runs at once
+     * @return this request
+     */
+    default ModelRequest input(String name, Tensor tensor, Runnable release) {
+        MemorySegment copy = Arena.ofAuto().allocate(tensor.byteSize()).copyFrom(tensor.data());
+        input(name, Tensor.of(tensor.type(), tensor.shape(), copy, tensor.place()));
+        release.run();
+        return this;
+    }
 
     /**
      * Adds an input of {@link DataType#FP32}.

@@ -20,8 +20,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -47,6 +49,11 @@ public final class FakeModelRequest implements ModelRequest {
     private final AtomicInteger openResponses = new AtomicInteger();
     private final CallsInTurn calls = new CallsInTurn();
     private final List<CancelHook> hooks = new CopyOnWriteArrayList<>();
+    private final Queue<Runnable> releases = new ConcurrentLinkedQueue<>();
+
+    /** The references to the inputs: of the request, its open responses, and the leases of a test. */
+    private final AtomicInteger inputUses = new AtomicInteger(1);
+
     private List<InferenceRequest> causes = List.of();
     private Optional<Sequence> sequence = Optional.empty();
     private volatile Optional<ModelResponseObserver> observer = Optional.empty();
@@ -234,8 +241,7 @@ public final class FakeModelRequest implements ModelRequest {
         if (completed.get()) {
             return;
         }
-        Response response =
-                new Response(id(), memory, values, isFinal || isSingle, openResponses); // now: the turn may be later
+        Response response = new Response(id(), memory, values, isFinal || isSingle, this); // now: the turn may be later
         calls.run(() -> {
             if (completed.get()) {
                 response.close();
@@ -282,8 +288,28 @@ public final class FakeModelRequest implements ModelRequest {
         boolean isFirst = completed.compareAndSet(false, true);
         if (isFirst) {
             hooks.forEach(CancelHook::close);
+            releaseInputs();
         }
         return isFirst;
+    }
+
+    private void releaseInputs() {
+        if (inputUses.decrementAndGet() == 0) {
+            for (Runnable release = releases.poll(); release != null; release = releases.poll()) {
+                release.run();
+            }
+        }
+    }
+
+    /**
+     * Keeps the inputs beyond the request, as a model does by {@link InferenceRequest#leaseInputs}. Called before the request
+     * is complete.
+     *
+     * @return ends that; run once
+     */
+    public Runnable leaseInputs() {
+        inputUses.incrementAndGet();
+        return this::releaseInputs;
     }
 
     @Override
@@ -336,6 +362,12 @@ public final class FakeModelRequest implements ModelRequest {
     public ModelRequest input(String name, Tensor tensor) {
         inputs.put(name, tensor);
         return this;
+    }
+
+    @Override
+    public ModelRequest input(String name, Tensor tensor, Runnable release) {
+        releases.add(release);
+        return input(name, tensor);
     }
 
     @Override
@@ -445,14 +477,18 @@ public final class FakeModelRequest implements ModelRequest {
 
         private final Map<String, Output> outputs = new LinkedHashMap<>();
         private final String id;
-        private final AtomicInteger open;
+        private final FakeModelRequest request;
         private final boolean isFinal;
         private boolean closed;
 
         Response(
-                String id, LeakCheckingMemory memory, Map<String, Tensor> values, boolean isFinal, AtomicInteger open) {
+                String id,
+                LeakCheckingMemory memory,
+                Map<String, Tensor> values,
+                boolean isFinal,
+                FakeModelRequest request) {
             this.id = id;
-            this.open = open;
+            this.request = request;
             this.isFinal = isFinal;
             try {
                 values.forEach((name, value) -> add(memory, name, value));
@@ -460,7 +496,8 @@ public final class FakeModelRequest implements ModelRequest {
                 outputs.values().forEach(Output::release);
                 throw e;
             }
-            open.incrementAndGet();
+            request.openResponses.incrementAndGet();
+            request.inputUses.incrementAndGet();
         }
 
         private void add(LeakCheckingMemory memory, String name, Tensor value) {
@@ -517,8 +554,9 @@ public final class FakeModelRequest implements ModelRequest {
         public void close() {
             if (!closed) {
                 closed = true;
-                open.decrementAndGet();
+                request.openResponses.decrementAndGet();
                 outputs.values().forEach(Output::release);
+                request.releaseInputs();
             }
         }
     }

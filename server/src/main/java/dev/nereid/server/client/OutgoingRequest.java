@@ -36,9 +36,13 @@ import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A request of a model or an embedding program to a model. Confined to one thread at a time, except its cancellation. */
 final class OutgoingRequest implements ModelRequest {
+    private static final Logger LOG = LoggerFactory.getLogger(OutgoingRequest.class);
+
     /** In bytes; that of the server's own buffers. */
     private static final long ALIGNMENT = 64;
 
@@ -46,7 +50,12 @@ final class OutgoingRequest implements ModelRequest {
     private final ResponseHolder holder;
     private final String model;
     private final List<InputTensor> inputs = new ArrayList<>();
+    /** The inputs whose memory the server may know. */
     private final List<Tensor> tensors = new ArrayList<>();
+
+    /** Release the memory of the other inputs. */
+    private final List<Runnable> releases = new ArrayList<>();
+
     private final List<RequestedOutput> outputs = new ArrayList<>();
     private final Map<String, ParameterValue> parameters = new LinkedHashMap<>();
     private CausingRequests causes = CausingRequests.NONE;
@@ -113,14 +122,26 @@ final class OutgoingRequest implements ModelRequest {
 
     @Override
     public ModelRequest input(String name, Tensor tensor) {
+        add(name, tensor);
+        tensors.add(tensor);
+        return this;
+    }
+
+    @Override
+    public ModelRequest input(String name, Tensor tensor, Runnable release) {
+        requireNonNull(release, "release");
+        add(name, tensor);
+        releases.add(release);
+        return this;
+    }
+
+    private void add(String name, Tensor tensor) {
         if (tensor.fence().isPresent()) {
             throw new IllegalArgumentException(
                     "input '" + name + "': " + tensor + " with a fence (expected: without, after its work)");
         }
         InputTensor input = InputTensor.of(name, tensor);
         inputs.add(tensor.data().isNative() ? input : input.withData(copyOf(tensor.data())));
-        tensors.add(tensor);
-        return this;
     }
 
     private static MemorySegment copyOf(MemorySegment array) {
@@ -219,7 +240,7 @@ final class OutgoingRequest implements ModelRequest {
         ResponseHolder.Sent counted = holder.sends();
         SentModelRequest request =
                 new SentModelRequest(this, model, observer, response -> holder.add(response, counted));
-        KeptInputs kept = new KeptInputs();
+        KeptInputs kept = new KeptInputs(model, releases);
         InferenceServer server;
         InferRequest outgoing;
         try {
@@ -278,16 +299,34 @@ final class OutgoingRequest implements ModelRequest {
 
     /** Ends what keeps the memory of the inputs, once. */
     private static final class KeptInputs implements Runnable {
-        private final List<Runnable> memory = new ArrayList<>();
+        private final String model;
+        private final List<Runnable> memory;
         private final AtomicBoolean released = new AtomicBoolean();
 
         /** Whether memory of an input is not kept, since it belongs to the caller; set before the request is sent. */
         private boolean isCallers;
 
+        /** Takes over what releases memory of the caller. */
+        KeptInputs(String model, List<Runnable> memory) {
+            this.model = model;
+            this.memory = memory;
+        }
+
         @Override
         public void run() {
             if (released.compareAndSet(false, true)) {
-                memory.forEach(Runnable::run);
+                memory.forEach(this::release);
+            }
+        }
+
+        private void release(Runnable action) {
+            try {
+                action.run();
+            } catch (RuntimeException e) { // of the backend
+                LOG.atError()
+                        .addKeyValue("model", model)
+                        .setCause(e)
+                        .log("release of an input of a model's request failed (model '{}')", model);
             }
         }
     }

@@ -38,6 +38,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -269,6 +270,39 @@ final class ModelRequestTest {
 
             assertThat(sent().request().options().callerOwnsInputs()).isEqualTo(isNative);
         }
+    }
+
+    @Test
+    void releasesMemoryOfTheCallerWhenNothingReadsItAnyMore() {
+        AtomicInteger released = new AtomicInteger();
+        CompletableFuture<ModelResponse> stage = client.request("echo")
+                .input("INPUT0", input(), released::incrementAndGet)
+                .send()
+                .toCompletableFuture();
+
+        assertThat(sent().request().options().callerOwnsInputs()).isFalse();
+        stage.join().close();
+        assertThat(released).hasValue(1);
+    }
+
+    @Test
+    void releasesMemoryOfTheCallerOfARequestThatIsRefused() {
+        AtomicInteger released = new AtomicInteger();
+        ModelRequest cancelled = client.request("echo")
+                .input("INPUT0", input(), () -> {
+                    throw new IllegalStateException("release of a test");
+                })
+                .input("INPUT1", input(), released::incrementAndGet);
+        cancelled.cancel();
+        assertThat(cancelled.send().toCompletableFuture()).isCompletedExceptionally();
+        assertThat(released).hasValue(1);
+
+        assertThat(client.request("no such model")
+                        .input("INPUT0", input(), released::incrementAndGet)
+                        .send()
+                        .toCompletableFuture())
+                .isCompletedExceptionally();
+        assertThat(released).hasValue(2);
     }
 
     private ReceivedRequest sent() {

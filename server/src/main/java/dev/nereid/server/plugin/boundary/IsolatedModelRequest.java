@@ -63,6 +63,18 @@ public final class IsolatedModelRequest implements ModelRequest {
     }
 
     @Override
+    public ModelRequest input(String name, Tensor tensor, Runnable release) {
+        request.input(
+                name,
+                tensor,
+                () -> boundary.call("release of ModelRequest.input", () -> {
+                    release.run();
+                    return true;
+                }));
+        return this;
+    }
+
+    @Override
     public ModelRequest output(String name) {
         request.output(name);
         return this;
