@@ -3,16 +3,18 @@ package dev.nereid.backend.python.call;
 import dev.nereid.backend.python.frame.FrameException;
 import dev.nereid.backend.python.frame.FrameReader;
 import dev.nereid.backend.python.frame.FrameTensor;
+import dev.nereid.spi.DataType;
 import dev.nereid.spi.Sequence;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The fields of a frame CALL. Valid as long as the frame; holds the slots of its inputs until it is closed. Confined to the
+ * The fields of a frame CALL. Valid as long as the frame; holds the slots of its inputs until they are released. Confined to the
  * thread that reads the frame.
  *
  * @param id the number of the call
@@ -40,24 +42,54 @@ record CallFrame(
         String requestId,
         List<String> outputs,
         Map<String, Object> parameters,
-        List<Input> inputs)
-        implements AutoCloseable {
+        List<Input> inputs) {
     private static final int DECOUPLED = 1;
     private static final int START = 1;
     private static final int END = 2;
 
-    /**
-     * An input.
-     *
-     * @param name its name
-     * @param tensor type, shape and size
-     * @param data the elements: memory of the frame or of the slot
-     * @param slot the slot; {@code null} for data within the frame
-     */
-    record Input(String name, FrameTensor tensor, MemorySegment data, CallMemory.@Nullable Held slot) {
-        private void release() {
-            if (slot != null) {
-                slot.release();
+    /** An input. Confined to the reading thread until the request is sent, but for the release. */
+    static final class Input {
+        private final String name;
+        private final FrameTensor tensor;
+        private final MemorySegment data;
+        private final AtomicReference<CallMemory.@Nullable Held> slot;
+
+        /**
+         * Creates an input.
+         *
+         * @param tensor type, shape and size
+         * @param slot the slot with the elements; {@code null} for an input within the frame
+         */
+        Input(String name, FrameTensor tensor, CallMemory.@Nullable Held slot) {
+            this.name = name;
+            this.tensor = tensor;
+            data = slot == null ? tensor.data() : slot.data();
+            this.slot = new AtomicReference<>(slot);
+        }
+
+        String name() {
+            return name;
+        }
+
+        FrameTensor tensor() {
+            return tensor;
+        }
+
+        /** Returns the elements: memory of the frame or of the slot. */
+        MemorySegment data() {
+            return data;
+        }
+
+        /** Returns whether the server may read the elements in place until {@link #release}: whatever they change to is valid. */
+        boolean isInPlace() {
+            return slot.get() != null && tensor.type() != DataType.BYTES;
+        }
+
+        /** Releases the slot, if there is one and it is not released. Called by any thread. */
+        void release() {
+            CallMemory.Held held = slot.getAndSet(null);
+            if (held != null) {
+                held.release();
             }
         }
     }
@@ -125,12 +157,10 @@ record CallFrame(
             for (int i = 0; i < count; i++) {
                 FrameTensor tensor = frame.tensor("input of a call");
                 String name = frame.text("name of an input", tensor.name());
-                if (tensor.segment() == 0) {
-                    inputs.add(new Input(name, tensor, tensor.data(), null));
-                } else {
-                    CallMemory.Held slot = memory.hold(tensor, "input '" + name + "' of a call");
-                    inputs.add(new Input(name, tensor, slot.data(), slot));
-                }
+                inputs.add(new Input(
+                        name,
+                        tensor,
+                        tensor.segment() == 0 ? null : memory.hold(tensor, "input '" + name + "' of a call")));
             }
             complete = true;
             return inputs;
@@ -150,9 +180,8 @@ record CallFrame(
         return bytes;
     }
 
-    /** Releases the slots of the inputs. */
-    @Override
-    public void close() {
+    /** Releases the slots of the inputs that are not released. */
+    void release() {
         inputs.forEach(Input::release);
     }
 }

@@ -10,9 +10,7 @@ import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.Tensor;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
@@ -26,9 +24,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Frames are passed by one thread at a time, the one that reads the channel; {@link #close} and {@link #open} are safe
  * for use by any thread. Nothing here blocks. Responses are sent on the threads of the server that deliver them.
  *
- * <p>Inputs are copied. The server reads memory of its caller in place, also after the responses, while the other model has a
- * lease on its inputs, and the caller does not learn when that ends. The process may change shared memory at any time,
- * and the memory of a frame ends with it.
+ * <p>Inputs in shared memory are read in place, until neither the server nor the other model reads them any more. The process
+ * may change them meanwhile: so byte strings, which have a structure, are copied, as are inputs within frames.
  */
 public final class ModelCalls {
     /** The most calls in progress. */
@@ -42,6 +39,7 @@ public final class ModelCalls {
     private final System.Logger log;
     private final ResponseFrames frames;
     private final ModelControls controls;
+    private final InputCopies copies = new InputCopies();
     private final OpenCall.Scope scope;
     private final Map<Long, OpenCall> calls = new ConcurrentHashMap<>();
     private final AtomicLong inputBytes = new AtomicLong();
@@ -78,25 +76,28 @@ public final class ModelCalls {
         if (calls.containsKey(frame.id())) {
             throw new FrameException("call: " + frame.id() + " is in progress (expected: a number not used before)");
         }
-        try (CallFrame call = CallFrame.read(frame, memory)) {
-            if (closed) {
-                return;
+        CallFrame call = CallFrame.read(frame, memory);
+        InputCopies.Copies copied = copies.begin();
+        boolean sent = false;
+        try {
+            if (!closed) {
+                sent = start(prepare(call, copied, running), call.model());
             }
-            OpenCall open;
-            try {
-                open = prepare(call, running);
-            } catch (BackendException e) {
-                frames.refused(call.id(), refusal(new OpenCall.CallTarget(call.model(), call.version()), e));
-                return;
-            } catch (RuntimeException e) {
-                frames.refused(call.id(), defect(e, call.model()));
-                return;
+        } catch (BackendException e) {
+            frames.refused(call.id(), refusal(new OpenCall.CallTarget(call.model(), call.version()), e));
+        } catch (RuntimeException e) {
+            frames.refused(call.id(), defect(e, call.model()));
+        } finally {
+            if (sent) {
+                copied.release();
+            } else {
+                call.release();
+                copied.free();
             }
-            start(open, call);
         }
     }
 
-    private OpenCall prepare(CallFrame call, LongFunction<@Nullable Batch> running) {
+    private OpenCall prepare(CallFrame call, InputCopies.Copies copied, LongFunction<@Nullable Batch> running) {
         if (calls.size() >= MAX_CALLS) {
             throw new BackendException(ErrorCode.INTERNAL, CallErrors.tooManyCalls(MAX_CALLS));
         }
@@ -122,7 +123,7 @@ public final class ModelCalls {
         if (cause != null) {
             request.onBehalfOf(cause);
         }
-        addInputs(call, request);
+        addInputs(call, copied, request);
         return new OpenCall(call, request, bytes, scope);
     }
 
@@ -134,48 +135,55 @@ public final class ModelCalls {
         }
     }
 
-    /** Copies the inputs into memory that the garbage collector frees, when neither server nor models reach it. */
-    private static void addInputs(CallFrame call, ModelRequest request) {
-        Arena arena = Arena.ofAuto();
+    private static void addInputs(CallFrame call, InputCopies.Copies copied, ModelRequest request) {
         for (CallFrame.Input input : call.inputs()) {
-            MemorySegment data = input.data();
-            MemorySegment copy;
             try {
                 input.tensor().shape().elementCount();
-                copy = arena.allocateFrom(ValueLayout.JAVA_BYTE, data, ValueLayout.JAVA_BYTE, 0, data.byteSize());
+                if (input.isInPlace()) {
+                    request.input(input.name(), tensor(input, input.data()), input::release);
+                } else {
+                    Tensor copy = tensor(input, copied.copy(input.data()));
+                    input.release();
+                    request.input(input.name(), copy, copied::release);
+                }
             } catch (ArithmeticException e) { // such as 0 × 2⁶² × 2⁶²
                 throw new BackendException(
                         ErrorCode.INVALID_ARGUMENT,
                         "input '" + input.name() + "': shape " + input.tensor().shape()
                                 + " (expected: fewer elements than 2⁶³)",
                         e);
-            } catch (OutOfMemoryError e) { // of the limit for such memory
+            } catch (OutOfMemoryError e) { // of the limit for native memory
                 throw new BackendException(
                         ErrorCode.INTERNAL,
-                        "input '" + input.name() + "': no memory for " + data.byteSize() + " bytes",
+                        "input '" + input.name() + "': no memory for "
+                                + input.data().byteSize() + " bytes",
                         e);
             }
-            request.input(
-                    input.name(),
-                    Tensor.of(
-                            input.name(), input.tensor().type(), input.tensor().shape(), copy, MemoryPlace.HOST));
         }
     }
 
-    private void start(OpenCall open, CallFrame call) {
+    private static Tensor tensor(CallFrame.Input input, MemorySegment data) {
+        return Tensor.of(input.name(), input.tensor().type(), input.tensor().shape(), data, MemoryPlace.HOST);
+    }
+
+    /** Sends a request; returns whether its inputs are released by the server. */
+    private boolean start(OpenCall open, String model) {
         inputBytes.addAndGet(open.inputBytes());
         calls.put(open.id(), open);
+        boolean sent = false;
         try {
             open.send();
+            sent = true;
         } catch (BackendException e) {
             open.refuse(e);
         } catch (RuntimeException e) { // such as a cause whose execution is finished
-            open.refuse(new BackendException(ErrorCode.INTERNAL, defect(e, call.model()), e));
+            open.refuse(new BackendException(ErrorCode.INTERNAL, defect(e, model), e));
         }
         if (closed) { // while it was sent
             open.drop();
             open.cancel();
         }
+        return sent;
     }
 
     private String defect(RuntimeException e, String model) {

@@ -23,6 +23,7 @@ final class ResponseFrames {
     /** The largest output in a frame where shared memory is used up, in bytes; Python has the same limit. */
     static final long MAX_INLINE = 64L << 20;
 
+    private static final int INTERNAL = 1;
     private static final int MAX_RANK = 255;
 
     private final FrameSink sink;
@@ -106,6 +107,7 @@ final class ResponseFrames {
     }
 
     /** Sends the error of a model that has responded. */
+    @SuppressWarnings("EnumOrdinal") // the protocol has the codes in this order
     void failed(long id, BackendException error, boolean isFinal) {
         // The number of a code is its position in both enumerations; Python takes numbers that it does not know as
         // UNKNOWN.
@@ -114,7 +116,7 @@ final class ResponseFrames {
 
     /** Sends the refusal of a request, and ends the call. */
     void refused(long id, String text) {
-        error(id, ERROR | REFUSED | FINAL, ErrorCode.INTERNAL.ordinal(), text);
+        error(id, ERROR | REFUSED | FINAL, INTERNAL, text);
     }
 
     /** Ends a call without a response. */

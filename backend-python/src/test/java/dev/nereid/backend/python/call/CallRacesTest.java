@@ -3,6 +3,7 @@ package dev.nereid.backend.python.call;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -53,7 +54,14 @@ class CallRacesTest {
         SentFrames sent = new SentFrames(memory);
         FakeModelClient models = new FakeModelClient(outputs).withDecoupled("stream");
         ModelCalls calls = new ModelCalls(models, sent, memory, 16, new RecordedLog());
-        calls.onCall(new CallWriter(1, "stream").stream(window).frame(), _ -> null);
+        calls.onCall(
+                new CallWriter(1, "stream")
+                        .stream(window)
+                                .input("IN", Tensor.ofFloats(Shape.of(2), 1, 2))
+                                .slot("SLOT", DataType.UINT8, Shape.of(4), FakeCallMemory.OUTGOING, 0, 4)
+                                .slot("TEXTS", DataType.BYTES, Shape.of(0), FakeCallMemory.OUTGOING, 0, 0)
+                                .frame(),
+                _ -> null);
         FakeModelRequest request = models.sent().getFirst();
 
         CyclicBarrier start = new CyclicBarrier(2);
@@ -97,6 +105,7 @@ class CallRacesTest {
         assertThat(calls.open()).isZero();
         assertThat(request.openResponses()).isZero();
         assertThat(memory.allocated).isEmpty();
+        assertThat(memory.held).hasValue(0);
         outputs.close();
         List<SentFrames.Response> frames = sent.responses;
         if (!drops && !closes) {
@@ -135,10 +144,15 @@ class CallRacesTest {
                 });
                 start.await(60, TimeUnit.SECONDS);
                 for (int i = 0; i < 5; i++) {
-                    calls.onCall(new CallWriter(i, "m").frame(), _ -> null);
+                    calls.onCall(
+                            new CallWriter(i, "m")
+                                    .slot("SLOT", DataType.UINT8, Shape.of(4), FakeCallMemory.OUTGOING, 0, 4)
+                                    .frame(),
+                            _ -> null);
                 }
                 closed.get(60, TimeUnit.SECONDS);
                 assertThat(calls.open()).isZero();
+                assertThat(memory.held).hasValue(0);
                 assertThat(models.sent()).allMatch(FakeModelRequest::isComplete);
                 outputs.close();
             }

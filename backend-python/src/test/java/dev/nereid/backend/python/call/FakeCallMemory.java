@@ -28,17 +28,16 @@ final class FakeCallMemory implements CallMemory {
     final Set<Long> allocated = ConcurrentHashMap.newKeySet();
 
     /** How many slots may be allocated. */
-    volatile int slotsLeft = Integer.MAX_VALUE;
+    final AtomicInteger slotsLeft = new AtomicInteger(Integer.MAX_VALUE);
 
     final ConcurrentHashMap<Long, MemorySegment> slots = new ConcurrentHashMap<>();
     private final AtomicLong next = new AtomicLong();
 
     @Override
     public @Nullable Incoming allocate(long size) {
-        if (slotsLeft <= 0) {
+        if (slotsLeft.getAndDecrement() <= 0) {
             return null;
         }
-        slotsLeft--;
         long offset = next.getAndAdd(4096);
         MemorySegment data = Arena.ofAuto().allocate(size + 64);
         allocated.add(offset);

@@ -109,23 +109,49 @@ class ModelCallsTest {
     }
 
     @Test
-    void copiesInputsAndReleasesTheirSlotsAtOnce() {
+    void readsInputsOfSharedMemoryInPlaceUntilNothingReadsThemAnyMore() {
         memory.outgoing.setAtIndex(ValueLayout.JAVA_FLOAT, 2, 5);
         memory.outgoing.setAtIndex(ValueLayout.JAVA_FLOAT, 3, 6);
         byte[] frame = new CallWriter(1, "twice")
                 .input("IN", Tensor.ofFloats(TWO, 1, 2))
                 .slot("SLOT", DataType.FP32, TWO, FakeCallMemory.OUTGOING, 8, 8)
+                .input("LARGE", Tensor.ofFloats(Shape.of(10_000), new float[10_000]))
                 .bytes();
         calls.onCall(CallWriter.reader(frame), _ -> null);
-        assertThat(memory.held).hasValue(0);
-        assertThat(memory.holds).hasValue(1);
-
         Arrays.fill(frame, (byte) 0);
-        memory.outgoing.fill((byte) 0);
-        Map<String, Tensor> inputs = models.sent().getLast().inputs();
+
+        FakeModelRequest request = models.sent().getLast();
+        Map<String, Tensor> inputs = request.inputs();
         assertThat(inputs.get("IN").floats()).containsExactly(1, 2);
         assertThat(inputs.get("SLOT").floats()).containsExactly(5, 6);
+        assertThat(inputs.get("SLOT").data().address()).isEqualTo(memory.outgoing.address() + 8);
+        assertThat(inputs.get("LARGE").byteSize()).isEqualTo(40_000);
         assertThat(inputs.values()).allMatch(input -> input.data().isNative());
+
+        Runnable lease = request.leaseInputs(); // of the other model
+        request.respondFinally(output(1));
+        assertThat(calls.open()).isZero();
+        assertThat(memory.held).hasValue(1);
+        assertThat(inputs.get("IN").floats()).containsExactly(1, 2);
+        assertThat(inputs.get("LARGE").floats()).hasSize(10_000);
+        lease.run();
+        assertThat(memory.held).hasValue(0);
+        assertThat(inputs.get("LARGE").data().scope().isAlive()).isFalse();
+    }
+
+    @Test
+    void copiesByteStringsSinceTheProcessMayChangeThem() {
+        memory.outgoing.set(ValueLayout.JAVA_INT, 0, 1);
+        memory.outgoing.set(ValueLayout.JAVA_BYTE, 4, (byte) 'a');
+        calls.onCall(
+                new CallWriter(1, "twice")
+                        .slot("IN", DataType.BYTES, Shape.of(1), FakeCallMemory.OUTGOING, 0, 5)
+                        .frame(),
+                _ -> null);
+        assertThat(memory.held).hasValue(0);
+        memory.outgoing.fill((byte) 0xff);
+
+        assertThat(models.sent().getLast().inputs().get("IN").strings()).containsExactly("a");
         models.sent().getLast().complete();
     }
 
@@ -191,7 +217,7 @@ class ModelCallsTest {
 
     @Test
     void sendsALargeOutputInTheFrameIfNoSlotIsLeft() {
-        memory.slotsLeft = 1;
+        memory.slotsLeft.set(1);
         FakeModelRequest request = call(new CallWriter(1, "twice"));
         Map<String, Tensor> values = new LinkedHashMap<>();
         values.put("A", Tensor.ofFloats(Shape.of(5), 1, 2, 3, 4, 5));
@@ -204,7 +230,7 @@ class ModelCallsTest {
 
     @Test
     void endsTheCallWithAnErrorIfAResponseCannotBeWritten() {
-        memory.slotsLeft = 1;
+        memory.slotsLeft.set(1);
         FakeModelRequest request = call(new CallWriter(1, "stream").stream(8));
         Map<String, Tensor> values = new LinkedHashMap<>();
         values.put("A", Tensor.ofFloats(Shape.of(5), 1, 2, 3, 4, 5));
@@ -551,9 +577,15 @@ class ModelCallsTest {
                 },
                 "twice");
         ModelCalls other = new ModelCalls(broken, sent, memory, 16, log);
-        other.onCall(new CallWriter(1, "twice").frame(), ModelCallsTest::none);
+        other.onCall(
+                new CallWriter(1, "twice")
+                        .slot("IN", DataType.UINT8, Shape.of(4), FakeCallMemory.OUTGOING, 0, 4)
+                        .input("OTHER", Tensor.ofFloats(TWO, 1, 2))
+                        .frame(),
+                ModelCallsTest::none);
 
         assertThat(other.open()).isZero();
+        assertThat(memory.held).hasValue(0);
         assertRefused("internal error: java.lang.IllegalStateException: not now");
     }
 }
