@@ -1,5 +1,7 @@
 package dev.nereid.backend.python;
 
+import dev.nereid.backend.python.call.ModelCalls;
+import dev.nereid.backend.python.call.SharedCallMemory;
 import dev.nereid.backend.python.execute.Executions;
 import dev.nereid.backend.python.execute.ModelTensors;
 import dev.nereid.backend.python.frame.CompletedFrame;
@@ -24,6 +26,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -49,6 +52,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     private final Worker worker;
     private final CompletableFuture<Boolean> opened;
     private volatile @Nullable Executions executions;
+    private volatile @Nullable ModelCalls calls;
     private volatile @Nullable ReadyChecks checks;
 
     private PythonProcess(ModelContext model, ModelProgram program, String name, Device device) {
@@ -123,7 +127,8 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         boolean decoupled = model.settings().decoupled();
         int inlineLimit = program.settings().inlineLimit();
         executions = new Executions(
-                name, worker, memory, tensors, decoupled, inlineLimit, (frame, cause) -> {}, model.logger());
+                name, worker, memory, tensors, decoupled, inlineLimit, model.logger());
+        calls = new ModelCalls(model.models(), this::send, new SharedCallMemory(memory), inlineLimit, model.logger());
         long id = worker.nextId();
         FrameWriter frame = new FrameWriter()
                 .begin(FrameType.INITIALIZE, 0, 0, id)
@@ -191,9 +196,20 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         worker.kill(why);
     }
 
-    /** Ends the process in order, as {@link Worker#finish}. */
+    /**
+     * Ends the process in order when its calls have ended, as {@link Worker#finish}.
+     *
+     * @param limit how long the calls may take, and then the end of the process
+     */
     CompletableFuture<WorkerEnd> finish(Duration limit) {
-        return worker.finish(limit);
+        ModelCalls open = calls;
+        if (open == null || open.open() == 0) {
+            return worker.finish(limit);
+        }
+        CompletableFuture<Void> idle = new CompletableFuture<>();
+        open.onIdle(() -> idle.complete(null));
+        return idle.completeOnTimeout(null, limit.toMillis(), TimeUnit.MILLISECONDS)
+                .thenCompose(done -> worker.finish(limit));
     }
 
     /** Returns the memory of the process alone, and what it shares with the server, in bytes. */
@@ -209,13 +225,14 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     @Override
     public boolean awaited() {
         Executions ready = executions;
-        return ready != null && ready.awaited();
+        ModelCalls open = calls;
+        return ready != null && ready.awaited() || open != null && open.open() > 0;
     }
 
     @Override
     public void onFrame(FrameReader frame) {
         Executions ready = executions;
-        if (ready != null && ready.onFrame(frame)) {
+        if (ready != null && (ready.onFrame(frame) || onCallFrame(ready, frame))) {
             return;
         }
         switch (frame.type()) {
@@ -230,6 +247,24 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
                 // A later minor version of the protocol may have more types.
             }
         }
+    }
+
+    private boolean onCallFrame(Executions running, FrameReader frame) {
+        ModelCalls open = calls;
+        if (open == null) {
+            return false;
+        }
+        switch (frame.type()) {
+            case FrameType.CALL -> open.onCall(frame, running::running);
+            case FrameType.CALL_CREDIT -> open.onCredit(frame.id(), frame.count());
+            case FrameType.CALL_CANCEL -> open.onCancel(frame.id());
+            case FrameType.CALL_DROP -> open.onDrop(frame.id());
+            case FrameType.CONTROL -> open.onControl(frame);
+            default -> {
+                return false;
+            }
+        }
+        return true;
     }
 
     private void onReady(FrameReader frame) {
@@ -249,6 +284,10 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         Executions ready = executions;
         if (ready != null) {
             ready.onEnd(end);
+        }
+        ModelCalls made = calls;
+        if (made != null) {
+            made.close();
         }
         ReadyChecks open = checks;
         if (open != null) {

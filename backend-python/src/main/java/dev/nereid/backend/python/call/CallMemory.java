@@ -37,6 +37,9 @@ public interface CallMemory {
         /** Returns the memory of the slot: at least as many bytes as were allocated. */
         MemorySegment data();
 
+        /** Says that the output is written: called before the frame is sent. The memory is not used afterwards. */
+        void written();
+
         /** Frees a slot that no frame has named. */
         void discard();
     }

@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import dev.nereid.backend.python.frame.FrameSink;
 import dev.nereid.backend.python.frame.FrameType;
 import dev.nereid.backend.python.frame.FrameWriter;
+import dev.nereid.backend.python.frame.ParameterJson;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelResponse;
@@ -12,6 +13,7 @@ import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /** Writes the frames CALL_RESPONSE and REPLY for one process. Safe for use by any thread; never blocks. */
 final class ResponseFrames {
@@ -51,7 +53,7 @@ final class ResponseFrames {
     void response(long id, ModelResponse response, boolean isFinal) {
         List<String> names = response.outputs();
         check("number of outputs", names.size(), FrameType.MAX_COUNT);
-        String parameters = ParameterJson.write(response.parameters());
+        String parameters = parameters(response);
         int flags = HAS_RESPONSE | (isFinal ? FINAL : 0);
         List<CallMemory.Incoming> slots = new ArrayList<>(2);
         FrameWriter writer = writers.take();
@@ -81,6 +83,7 @@ final class ResponseFrames {
         if (slot != null) {
             slots.add(slot);
             MemorySegment.copy(tensor.data(), 0, slot.data(), 0, size);
+            slot.written();
             writer.sharedTensor(name, tensor.type(), tensor.shape(), slot.segment(), slot.offset(), size);
         } else if (size <= Math.max(inlineLimit, MAX_INLINE)) {
             try {
@@ -175,5 +178,10 @@ final class ResponseFrames {
     static String text(Throwable error) {
         String message = error.getMessage();
         return error instanceof BackendException && message != null ? message : "internal error: " + error;
+    }
+
+    private static String parameters(ModelResponse response) {
+        Map<String, Object> values = response.parameters().asMap();
+        return values.isEmpty() ? "" : ParameterJson.of(values);
     }
 }

@@ -32,24 +32,11 @@ public final class Executions {
     private final ModelTensors tensors;
     private final boolean decoupled;
     private final String instance;
-    private final ExecutionCalls calls;
     private final System.Logger logger;
     private final ExecuteEncoder encoder;
     private final Map<Long, OpenRequest> detached = new ConcurrentHashMap<>();
     private long lastHandle;
     private volatile @Nullable Execution current;
-
-    /** Receives frames of model calls, which depend on the execution that makes them. */
-    @FunctionalInterface
-    public interface ExecutionCalls {
-        /**
-         * Receives the frame CALL.
-         *
-         * @param frame the frame, valid during the call
-         * @param cause the batch whose execution makes the call, and goes on meanwhile; {@code null} for other calls
-         */
-        void onCall(FrameReader frame, @Nullable Batch cause);
-    }
 
     /**
      * Creates the executions.
@@ -60,7 +47,6 @@ public final class Executions {
      * @param tensors the names of the tensors
      * @param decoupled whether the model is decoupled
      * @param inlineLimit the size in bytes up to which inputs are part of the frame
-     * @param calls receives model calls
      * @param logger the log of the model
      */
     public Executions(
@@ -70,14 +56,12 @@ public final class Executions {
             ModelTensors tensors,
             boolean decoupled,
             int inlineLimit,
-            ExecutionCalls calls,
             System.Logger logger) {
         this.instance = instance;
         this.worker = worker;
         this.memory = memory;
         this.tensors = tensors;
         this.decoupled = decoupled;
-        this.calls = calls;
         this.logger = logger;
         this.encoder = new ExecuteEncoder(tensors, memory, inlineLimit, decoupled ? OpenRequest.WINDOW : 0);
     }
@@ -165,7 +149,6 @@ public final class Executions {
             case FrameType.EXECUTED -> onExecuted(frame);
             case FrameType.FAILED -> onFailed(frame);
             case FrameType.RESPONSE -> onResponse(frame);
-            case FrameType.CALL -> onCall(frame);
             default -> {
                 return false;
             }
@@ -314,12 +297,16 @@ public final class Executions {
         });
     }
 
-    /** Passes a call on at once: its inputs may lie in memory that a later frame releases. */
-    private void onCall(FrameReader frame) {
+    /**
+     * Returns the batch of an execution, for calls that it makes. Called while frames are received: the batch stays until a
+     * later frame.
+     *
+     * @param id the number of the execution
+     * @return the batch; {@code null} if the execution has returned, or is not known
+     */
+    public @Nullable Batch running(long id) {
         Execution execution = current;
-        long causing = frame.peekU64("execution of a call");
-        boolean runs = execution != null && execution.id() == causing && !execution.isResponded();
-        calls.onCall(frame, runs ? execution.batch() : null);
+        return execution != null && execution.id() == id && !execution.isResponded() ? execution.batch() : null;
     }
 
     /** Reads an error: what clients get, and what is logged. */
