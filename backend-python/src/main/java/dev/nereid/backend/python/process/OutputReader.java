@@ -166,8 +166,9 @@ public final class OutputReader implements AutoCloseable {
     private boolean pause(long millis) throws IOException {
         lock.lock();
         try {
-            if (!closed) {
-                long _ = changed.awaitNanos(TimeUnit.MILLISECONDS.toNanos(millis));
+            long left = TimeUnit.MILLISECONDS.toNanos(millis);
+            while (!closed && left > 0) {
+                left = changed.awaitNanos(left);
             }
             return !closed;
         } catch (InterruptedException e) {

@@ -76,9 +76,9 @@ final class OutputText {
 
     /** Control characters, line separators, and marks that change the direction of a text. */
     private static boolean isEscaped(char c) {
-        return c < ' ' && c != '\t'
-                || c >= 0x7f && c < 0xa0
-                || c >= 0x2028 && c <= 0x202e
-                || c >= 0x2066 && c <= 0x2069;
+        return (c < ' ' && c != '\t')
+                || (c >= 0x7f && c < 0xa0)
+                || (c >= 0x2028 && c <= 0x202e)
+                || (c >= 0x2066 && c <= 0x2069);
     }
 }

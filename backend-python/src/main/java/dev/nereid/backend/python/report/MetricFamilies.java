@@ -43,12 +43,19 @@ public final class MetricFamilies {
         this.metrics = requireNonNull(metrics, "metrics");
     }
 
-    /** A metric that cannot be. The message is for the model. */
+    /** A metric that cannot be. The text is for the model. */
     static final class RefusedException extends Exception {
         private static final long serialVersionUID = 1L;
 
-        RefusedException(String message) {
-            super(message, null, false, false);
+        private final String text;
+
+        RefusedException(String text) {
+            super(text, null, false, false);
+            this.text = text;
+        }
+
+        String text() {
+            return text;
         }
     }
 
@@ -136,14 +143,14 @@ public final class MetricFamilies {
      */
     MetricUse metric(Family family, Map<String, String> labels, double[] bounds) throws RefusedException {
         for (String label : labels.keySet()) {
-            if (!LABEL.matcher(label).matches() || family.kind == Kind.HISTOGRAM && label.equals(BUCKET)) {
+            if (!LABEL.matcher(label).matches() || (family.kind == Kind.HISTOGRAM && label.equals(BUCKET))) {
                 throw new RefusedException("Invalid label name " + ReportTexts.quoted(label, MAX_LENGTH)
                         + " (expected: letters, digits and '_', not beginning with a digit or '__', nor '" + BUCKET
                         + "' of a histogram)");
             }
         }
         for (int i = 0; i < bounds.length; i++) {
-            if (Double.isNaN(bounds[i]) || i > 0 && !(bounds[i] > bounds[i - 1])) {
+            if (Double.isNaN(bounds[i]) || (i > 0 && !(bounds[i] > bounds[i - 1]))) {
                 throw new RefusedException("Bucket boundaries must be strictly ascending.");
             }
         }

@@ -125,7 +125,7 @@ public final class MetricFrames {
                 families.release(family);
             }
         } catch (RefusedException e) {
-            reply(id, 0, e.getMessage());
+            reply(id, 0, e.text());
             return;
         }
         reply(id, 0, "");
@@ -151,7 +151,7 @@ public final class MetricFrames {
                 use.remove();
             }
         } catch (RefusedException e) {
-            reply(id, 0, e.getMessage());
+            reply(id, 0, e.text());
             return;
         }
         reply(id, 0, "");

@@ -158,7 +158,7 @@ public final class ReadyChecks {
     /** Returns a stage of a caller, which completes with the result of all. */
     private static CompletionStage<Void> own(CompletableFuture<Void> result) {
         CompletableFuture<Void> own = new CompletableFuture<>();
-        result.whenComplete((_, failure) -> {
+        CompletableFuture<Void> _ = result.whenComplete((_, failure) -> {
             if (failure == null) {
                 own.complete(null);
             } else {
