@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * <p>The stream of {@link Process#getInputStream} cannot do that: a read of it lasts until the last process has ended that
  * has inherited the output, and {@link InputStream#close} does not end it. A pipe that is read by a channel can.
  *
- * <p>The owner starts a process whose output is {@link #redirect}, calls {@link #started}, whether the start has failed or
+ * <p>The owner starts a process with the output {@link #redirect}, calls {@link #started}, whether the start has failed or
  * not, and closes the pipe at the end.
  */
 public final class OutputPipe implements AutoCloseable {

@@ -15,7 +15,7 @@ import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
 /**
- * Reads the output of a process, on a thread of its own, and passes it on line by line. Safe for use by any thread.
+ * Reads the output of a process on a daemon thread, and passes it on line by line. Safe for use by any thread.
  *
  * <p>The thread reads until the end of the output, whatever the receiver of the lines does, since the process would block
  * otherwise. Its memory is bounded: lines are cut after 8 KiB, with the number of bytes that are missing. Of updates that

@@ -15,7 +15,7 @@ interface Delays {
      */
     void run(long millis, Runnable action);
 
-    /** Returns delays whose actions run by an executor. */
+    /** Returns delays that run their actions by an executor. */
     static Delays on(Executor executor) {
         return (millis, action) -> CompletableFuture.delayedExecutor(millis, TimeUnit.MILLISECONDS, executor)
                 .execute(action);
