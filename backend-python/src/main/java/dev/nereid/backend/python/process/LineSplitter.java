@@ -3,8 +3,8 @@ package dev.nereid.backend.python.process;
 /**
  * Splits bytes into lines. Holds at most the first bytes of one line. Confined to one thread.
  *
- * <p>Lines end with a line feed, with or without carriage returns before it. What a carriage return alone ends is an update:
- * the next text overwrites it, as programs do that show their progress.
+ * <p>Lines end with a line feed, with or without carriage returns before it. What a carriage return alone ends is an
+ * update: the next text overwrites it, as programs do that show their progress.
  */
 final class LineSplitter {
     /** The number of bytes of a line that are kept. */

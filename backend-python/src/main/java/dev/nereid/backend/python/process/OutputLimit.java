@@ -5,8 +5,8 @@ import java.util.concurrent.TimeUnit;
 /**
  * Bounds the lines of an output that are passed on. Confined to one thread.
  *
- * <p>A budget of lines and bytes is filled up at a constant rate. Where it is used up, lines are left out and counted for at
- * least a second: then their number is due, and lines pass again.
+ * <p>A budget of lines and bytes is filled up at a constant rate. Where it is used up, lines are left out and counted
+ * for at least a second: then their number is due, and lines pass again.
  */
 final class OutputLimit {
     static final int LINES_PER_SECOND = 200;

@@ -12,11 +12,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /**
  * A pipe for the output of a process, of which a read in progress ends when it is closed. Safe for use by any thread.
  *
- * <p>The stream of {@link Process#getInputStream} cannot do that: a read of it lasts until the last process has ended that
- * has inherited the output, and {@link InputStream#close} does not end it. A pipe that is read by a channel can.
+ * <p>The stream of {@link Process#getInputStream} cannot do that: a read of it lasts until the last process has ended
+ * that has inherited the output, and {@link InputStream#close} does not end it. A pipe that is read by a channel can.
  *
- * <p>The owner starts a process with the output {@link #redirect}, calls {@link #started}, whether the start has failed or
- * not, and closes the pipe at the end.
+ * <p>The owner starts a process with the output {@link #redirect}, calls {@link #started}, whether the start has failed
+ * or not, and closes the pipe at the end.
  */
 public final class OutputPipe implements AutoCloseable {
     private static final String DESCRIPTORS = "/proc/self/fd/";
@@ -55,8 +55,8 @@ public final class OutputPipe implements AutoCloseable {
     /**
      * Returns the output for a process to be started. Valid until {@link #started}.
      *
-     * @return the argument of {@link ProcessBuilder#redirectOutput(ProcessBuilder.Redirect)}; standard error follows it by
-     *     {@link ProcessBuilder#redirectErrorStream(boolean)}
+     * @return the argument of {@link ProcessBuilder#redirectOutput(ProcessBuilder.Redirect)}; standard error follows it
+     *     by {@link ProcessBuilder#redirectErrorStream(boolean)}
      */
     public ProcessBuilder.Redirect redirect() {
         return ProcessBuilder.Redirect.appendTo(new File(DESCRIPTORS + writeEnd));

@@ -17,11 +17,11 @@ import java.util.function.LongSupplier;
 /**
  * Reads the output of a process on a daemon thread, and passes it on line by line. Safe for use by any thread.
  *
- * <p>The thread reads until the end of the output, whatever the receiver of the lines does, since the process would block
- * otherwise. Its memory is bounded: lines are cut after 8 KiB, with the number of bytes that are missing. Of updates that
- * overwrite each other (a carriage return without a line feed), one passes in a second, and the last one. Blank lines do not
- * pass. Control characters are escaped. A flood is cut: 2,000 lines and 512 KiB pass at once, then 200 lines and 64 KiB in a
- * second, and one line with the number of the ones that were left out.
+ * <p>The thread reads until the end of the output, whatever the receiver of the lines does, since the process would
+ * block otherwise. Its memory is bounded: lines are cut after 8 KiB, with the number of bytes that are missing. Of
+ * updates that overwrite each other (a carriage return without a line feed), one passes in a second, and the last one.
+ * Blank lines do not pass. Control characters are escaped. A flood is cut: 2,000 lines and 512 KiB pass at once, then
+ * 200 lines and 64 KiB in a second, and one line with the number of the ones that were left out.
  *
  * <p>The last 20 lines are kept, also where they did not pass, for the error of a process that has ended.
  */
@@ -30,8 +30,8 @@ public final class OutputReader implements AutoCloseable {
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * How often a quiet output is looked at before a report: about a second. The first pauses are short, since a process that
-     * prints much would wait.
+     * How often a quiet output is looked at before a report: about a second. The first pauses are short, since a
+     * process that prints much would wait.
      */
     private static final int CHECKS = 25;
 
@@ -65,11 +65,12 @@ public final class OutputReader implements AutoCloseable {
     /**
      * Starts a daemon thread that reads.
      *
-     * @param output the standard output and error of a process, such as that of {@link OutputPipe}: closed by this object.
-     *     {@link #close} ends the thread at once only if the close of the stream ends a read in progress
+     * @param output the standard output and error of a process, such as that of {@link OutputPipe}: closed by this
+     *     object. {@link #close} ends the thread at once only if the close of the stream ends a read in progress
      * @param threadName the name of the thread
      * @param lines receives each line on the thread that reads, without line break, and may be called until {@link
-     *     #awaitEnd} says that the output has ended. While it blocks, the process may do so too. What it throws is ignored
+     *     #awaitEnd} says that the output has ended. While it blocks, the process may do so too. What it throws is
+     *     ignored
      * @param nanoTime the clock, in nanoseconds
      * @return the reader, to be closed
      */
@@ -90,8 +91,8 @@ public final class OutputReader implements AutoCloseable {
     }
 
     /**
-     * Waits until all output is read and passed on. It ends with the last process that has inherited it, which may be long
-     * after the first one.
+     * Waits until all output is read and passed on. It ends with the last process that has inherited it, which may be
+     * long after the first one.
      *
      * @param timeout how long to wait at most
      * @return whether the output has ended
@@ -102,8 +103,8 @@ public final class OutputReader implements AutoCloseable {
     }
 
     /**
-     * Ends the thread, and closes the output; what is not read yet is lost. Does not wait for the thread. Later calls do
-     * nothing.
+     * Ends the thread, and closes the output; what is not read yet is lost. Does not wait for the thread. Later calls
+     * do nothing.
      */
     @Override
     public void close() {

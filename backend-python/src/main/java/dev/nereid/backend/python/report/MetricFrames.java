@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The metrics of one process. Frames are handled by one thread at a time; {@link #close} may be called by any thread.
  *
- * <p>What cannot be is a reply with an error, which Python raises in the model. Uses of a metric or family that is gone are no
- * error of the protocol: a forked process may use metrics of its parent, which has dropped them.
+ * <p>What cannot be is a reply with an error, which Python raises in the model. Uses of a metric or family that is gone
+ * are no error of the protocol: a forked process may use metrics of its parent, which has dropped them.
  */
 public final class MetricFrames {
     static final int INCREMENT = 5;
@@ -49,8 +49,8 @@ public final class MetricFrames {
     private static final String FAMILIES = "metric families";
 
     private static final String DELETED =
-            "Invalid metric operation as the corresponding 'MetricFamily' has been deleted. The 'MetricFamily' object should"
-                    + " be deleted AFTER its corresponding 'Metric' objects have been deleted.";
+            "Invalid metric operation as the corresponding 'MetricFamily' has been deleted. The 'MetricFamily'"
+                    + " object should be deleted AFTER its corresponding 'Metric' objects have been deleted.";
 
     private final MetricFamilies families;
     private final FrameSink frames;

@@ -18,9 +18,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * Writes to the server's log what a process logs and prints. Safe for use by any thread.
  *
- * <p>LOG frames are lines of the model itself, with the file and line of the program. At most 5,000 lines and 16 MiB of a
- * process are written in a second; the number of the other ones is written a second later. What a process prints comes from an
- * {@code OutputReader}, which has its own limit, and is written as {@code [python m_0] text} for the instance {@code m_0}.
+ * <p>LOG frames are lines of the model itself, with the file and line of the program. At most 5,000 lines and 16 MiB of
+ * a process are written in a second; the number of the other ones is written a second later. What a process prints
+ * comes from an {@code OutputReader}, which has its own limit, and is written as {@code [python m_0] text} for the
+ * instance {@code m_0}.
  */
 public final class ProcessLog implements AutoCloseable {
     /** The number of lines that are written in a second. */
@@ -68,8 +69,8 @@ public final class ProcessLog implements AutoCloseable {
     }
 
     /**
-     * Sends the levels of the log by LOG_LEVELS, now and after changes, until {@link #close}. Called once, after OPEN is sent,
-     * which sets the levels too.
+     * Sends the levels of the log by LOG_LEVELS, now and after changes, until {@link #close}. Called once, after OPEN
+     * is sent, which sets the levels too.
      *
      * @param frames receives the frames; must not call this object
      */

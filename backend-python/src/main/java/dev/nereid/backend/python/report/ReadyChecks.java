@@ -25,9 +25,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * Calls {@code is_ready} of the model in one process. Safe for use by any thread.
  *
- * <p>One call is in progress in the process at a time. A check begins it, or waits for the one in progress; checks at the same
- * time share one result. A check fails after five seconds, and the call goes on: the next check waits for its result. Results
- * are completed by the executor of the model, since the thread that reads frames must not run the server's code.
+ * <p>One call is in progress in the process at a time. A check begins it, or waits for the one in progress; checks at
+ * the same time share one result. A check fails after five seconds, and the call goes on: the next check waits for its
+ * result. Results are completed by the executor of the model, since the thread that reads frames must not run the
+ * server's code.
  */
 public final class ReadyChecks {
     private static final long LIMIT_MILLIS = 5000;
@@ -103,7 +104,8 @@ public final class ReadyChecks {
      * Creates the checks of a process that is initialized.
      *
      * @param instance the name of the instance, for texts
-     * @param exists whether the model has {@code is_ready}, which DONE says; without it the process is ready until its end
+     * @param exists whether the model has {@code is_ready}, which DONE says; without it the process is ready until its
+     *     end
      * @param frames receives CHECK_READY; must not call this object
      * @param log receives tracebacks
      * @param context the model, for its executor

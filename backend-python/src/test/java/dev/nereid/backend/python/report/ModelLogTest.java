@@ -98,8 +98,8 @@ class ModelLogTest {
 
         assertThat(lines().subList(ProcessLog.MAX_LINES, lines().size()))
                 .containsExactly(
-                        "WARNING [python m_0] … 3 lines of the model's log left out (expected: at most 5000 lines and 16"
-                                + " MiB a second)",
+                        "WARNING [python m_0] … 3 lines of the model's log left out (expected: at most 5000 lines and"
+                                + " 16 MiB a second)",
                         "INFO /models/m/1/model.py:1] b");
         assertThat(delays.size()).isZero();
     }
