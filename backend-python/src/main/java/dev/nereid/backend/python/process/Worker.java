@@ -346,10 +346,7 @@ public final class Worker implements FrameSink {
             if (killed) {
                 throw new BackendException(ErrorCode.UNAVAILABLE, "the start was given up");
             }
-            Process started = builder.start();
-            process = started;
-            output = OutputReader.start(
-                    started.getInputStream(), "python output " + command.instance(), frames::onLine, System::nanoTime);
+            launch(builder);
         } catch (IOException e) {
             throw new BackendException(
                     ErrorCode.INTERNAL,
@@ -358,6 +355,21 @@ public final class Worker implements FrameSink {
         } finally {
             ending.unlock();
         }
+    }
+
+    @GuardedBy("ending")
+    private void launch(ProcessBuilder builder) throws IOException {
+        OutputPipe pipe = OutputPipe.open();
+        try {
+            process = builder.redirectOutput(pipe.redirect()).start();
+        } catch (IOException e) {
+            pipe.close();
+            throw e;
+        } finally {
+            pipe.started();
+        }
+        output = OutputReader.start(
+                pipe.input(), "python output " + command.instance(), frames::onLine, System::nanoTime);
     }
 
     /** Accepts a connection of the process. */
