@@ -20,9 +20,10 @@ import java.util.Set;
 /**
  * Makes a completion of the configuration that {@code auto_complete_config} has returned. Static functions only.
  *
- * <p>Inputs and outputs replace the configured ones. A largest batch, dynamic batching and a transaction policy are added
- * where the configuration has none; a configured largest batch is never changed, a written 0 neither. Other scheduling, options
- * of the scheduling and emptied lists are errors, since the server would not take them over. All other fields are dropped.
+ * <p>Inputs and outputs replace the configured ones. A largest batch, dynamic batching and a transaction policy are
+ * added where the configuration has none; a configured largest batch is never changed, a written 0 neither. Other
+ * scheduling, options of the scheduling and emptied lists are errors, since the server would not take them over. All
+ * other fields are dropped.
  */
 final class Completion {
     /** The fields of the choice of scheduling, with their numbers in the configuration. */
@@ -131,8 +132,9 @@ final class Completion {
 
     private static void checkDepth(ModelSettings settings, String json) {
         if (json.length() > MAX_LENGTH) {
-            throw invalid(settings, "a configuration of " + json.length() + " characters (expected: at most "
-                    + MAX_LENGTH + ")");
+            throw invalid(
+                    settings,
+                    "a configuration of " + json.length() + " characters (expected: at most " + MAX_LENGTH + ")");
         }
         int depth = 0;
         boolean isText = false;
@@ -168,14 +170,15 @@ final class Completion {
                             + " when auto-completing.");
         }
         if (!scheduling.equals(DYNAMIC)) {
-            throw invalid(settings, scheduling + ", which auto-completion cannot add (expected: it in the configuration)");
+            throw invalid(
+                    settings, scheduling + ", which auto-completion cannot add (expected: it in the configuration)");
         }
         Set<String> options = returned.entries(DYNAMIC).keySet();
         if (!options.isEmpty()) {
             throw invalid(
                     settings,
                     DYNAMIC + "." + options.iterator().next()
-                            + ", which auto-completion cannot add (expected: dynamic_batching without fields, or all of it"
+                            + ", which auto-completion cannot add (expected: no fields, or all of it"
                             + " in the configuration)");
         }
         return true;
@@ -193,7 +196,8 @@ final class Completion {
         List<String> fields = returned.values(role);
         if (fields.size() != tensors.size()) {
             throw invalid(
-                    settings, fields.size() + " " + role + "s in a frame with " + tensors.size() + " (expected: as many)");
+                    settings,
+                    fields.size() + " " + role + "s in a frame with " + tensors.size() + " (expected: as many)");
         }
         List<TensorSpec> specs = new ArrayList<>(tensors.size());
         Set<String> names = new HashSet<>();

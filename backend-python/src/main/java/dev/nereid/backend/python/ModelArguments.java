@@ -28,9 +28,9 @@ final class ModelArguments {
         arguments.put("model_instance_kind", device.kind().name());
         arguments.put("model_instance_name", instance.name());
         arguments.put(
-                "model_instance_device_id",
-                parameters.setsVisibleDevices() ? "0" : Integer.toString(device.id()));
-        arguments.put("model_repository", model.modelDirectory().toAbsolutePath().toString());
+                "model_instance_device_id", parameters.setsVisibleDevices() ? "0" : Integer.toString(device.id()));
+        arguments.put(
+                "model_repository", model.modelDirectory().toAbsolutePath().toString());
         arguments.put("model_version", Long.toString(settings.version()));
         arguments.put("model_name", settings.name());
         return arguments;

@@ -58,7 +58,8 @@ class CompletionTest {
 
     @Test
     void takesFieldsOfTensorsFromTheConfiguration() {
-        inputs = List.of(new Tensor("IN", "TYPE_INT64", true, List.of(1L)), new Tensor("B", "TYPE_BOOL", false, List.of()));
+        inputs = List.of(
+                new Tensor("IN", "TYPE_INT64", true, List.of(1L)), new Tensor("B", "TYPE_BOOL", false, List.of()));
         json = "{\"input\":[{\"allow_ragged_batch\":true,\"reshape\":{\"shape\":[2,-1]}},{\"is_shape_tensor\":true}],"
                 + "\"output\":[{\"is_non_linear_format_io\":true,\"reshape\":{\"shape\":[]}}]}";
 
@@ -150,8 +151,8 @@ class CompletionTest {
 
     @Test
     void sendsTheConfigurationAsItIs() {
-        FakeModelContext model =
-                new FakeModelContext(ModelSettings.builder("m", 1).json("{\"name\":\"m\"}").build(), Path.of("m"));
+        FakeModelContext model = new FakeModelContext(
+                ModelSettings.builder("m", 1).json("{\"name\":\"m\"}").build(), Path.of("m"));
 
         assertThat(Completion.configuration(model)).isEqualTo("{\"name\":\"m\"}");
     }
@@ -165,7 +166,8 @@ class CompletionTest {
 
     private void failure(ErrorCode code, String text, ModelSettingsBuilder configured) {
         assertThatThrownBy(() -> complete(configured))
-                .isInstanceOfSatisfying(BackendException.class, e -> assertThat(e.code()).isEqualTo(code))
+                .isInstanceOfSatisfying(
+                        BackendException.class, e -> assertThat(e.code()).isEqualTo(code))
                 .hasMessage(text);
     }
 

@@ -25,9 +25,10 @@ import java.util.zip.GZIPInputStream;
 /**
  * Writes the entries of an archive into a directory. Confined to one thread.
  *
- * <p>Nothing is written outside of the directory: paths that are absolute or have {@code ..}, and entries below a symbolic
- * link of the archive, are refused. Links as such are normal. Devices and pipes are refused. Permissions, times of files and
- * both kinds of links are kept, owners are not; all that is unpacked may be read by its owner, and directories be changed.
+ * <p>Nothing is written outside of the directory: paths that are absolute or have {@code ..}, and entries below a
+ * symbolic link of the archive, are refused. Links as such are normal. Devices and pipes are refused. Permissions,
+ * times of files and both kinds of links are kept, owners are not; all that is unpacked may be read by its owner, and
+ * directories be changed.
  */
 final class ArchiveUnpacker {
     /** Bytes that stay free on the disk. */
@@ -276,7 +277,7 @@ final class ArchiveUnpacker {
             throw new ArchiveException("Path is absolute: '" + path + "'");
         }
         List<String> names = new ArrayList<>();
-        for (String name : path.split("/")) {
+        for (String name : path.split("/", -1)) {
             if (name.equals("..")) {
                 throw new ArchiveException("Path contains '..': '" + path + "'");
             }
@@ -289,7 +290,8 @@ final class ArchiveUnpacker {
 
     private static String checked(String path, String entry) throws ArchiveException {
         if (path.isEmpty() || path.indexOf('\0') >= 0) {
-            throw new ArchiveException("'" + entry.replace('\0', '?') + "': an empty path, or one with the character 0");
+            throw new ArchiveException(
+                    "'" + entry.replace('\0', '?') + "': an empty path, or one with the character 0");
         }
         return path;
     }
@@ -323,7 +325,7 @@ final class ArchiveUnpacker {
         Set<PosixFilePermission> permissions = EnumSet.copyOf(least);
         PosixFilePermission[] all = PosixFilePermission.values(); // from the owner's reading, the highest bit, on
         for (int i = 0; i < all.length; i++) {
-            if ((mode & 1 << all.length - 1 - i) != 0) {
+            if ((mode & (1 << (all.length - 1 - i))) != 0) {
                 permissions.add(all[i]);
             }
         }

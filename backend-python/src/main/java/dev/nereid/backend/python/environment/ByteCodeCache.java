@@ -15,8 +15,8 @@ import java.util.stream.Stream;
 /**
  * Directories for the byte code of models, outside of the repository. Immutable; safe for use by any thread.
  *
- * <p>Each model directory has one, named by its path. Of many the oldest are removed: the byte code is made again when it is
- * needed.
+ * <p>Each model directory has one, named by its path. Of many the oldest are removed: the byte code is made again when
+ * it is needed.
  */
 final class ByteCodeCache {
     /** The number of directories that are kept. */

@@ -53,8 +53,8 @@ record ElfHeader(int machine, int bits, Optional<String> loader) {
             header.order(header.get(DATA) == 2 ? ByteOrder.BIG_ENDIAN : ByteOrder.LITTLE_ENDIAN);
             int machine = Short.toUnsignedInt(header.getShort(MACHINE));
             boolean is64 = header.get(CLASS) == 2;
-            return Optional.of(new ElfHeader(
-                    machine, is64 ? BITS_64 : BITS_32, is64 ? loader(in, header) : Optional.empty()));
+            return Optional.of(
+                    new ElfHeader(machine, is64 ? BITS_64 : BITS_32, is64 ? loader(in, header) : Optional.empty()));
         } catch (IOException | IllegalArgumentException | IndexOutOfBoundsException e) {
             return Optional.empty();
         }
@@ -68,7 +68,8 @@ record ElfHeader(int machine, int bits, Optional<String> loader) {
                     .order(header.order());
             long length = segment.getLong(SEGMENT_LENGTH);
             if (segment.getInt(0) == INTERPRETER && length > 1 && length <= MAX_LOADER) {
-                byte[] path = read(in, segment.getLong(SEGMENT_OFFSET), (int) length).array();
+                byte[] path =
+                        read(in, segment.getLong(SEGMENT_OFFSET), (int) length).array();
                 return Optional.of(new String(path, 0, path.length - 1, UTF_8));
             }
         }

@@ -17,6 +17,7 @@ import java.nio.channels.FileLock;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileTime;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -33,16 +34,18 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Unpacked archives of environments, in the cache directory of the backend. Safe for use by any thread; guarded by its lock.
+ * Unpacked archives of environments, in the cache directory of the backend. Safe for use by any thread; guarded by its
+ * lock.
  *
- * <p>A directory is named by the content of its archive, so that models, later starts and other servers find it. An archive
- * whose time has changed is unpacked again, also with the same content. Directories stay when the backend is closed; of the
- * ones that no server uses, the {@value #MAX_UNUSED} that were used last are kept, and none where the disk is short of space.
+ * <p>A directory is named by the content of its archive, so that models, later starts and other servers find it. An
+ * archive whose time has changed is unpacked again, also with the same content. Directories stay when the backend is
+ * closed; of the ones that no server uses, the {@value #MAX_UNUSED} that were used last are kept, and none where the
+ * disk is short of space.
  *
- * <p>Files: {@code K} is an unpacked archive, moved into place as a whole; {@code K.use/I} says that cache {@code I} uses it;
- * {@code K.I.part} is one that {@code I} unpacks or removes; {@code I.lock} is locked as long as {@code I} is open, so that
- * files of a server that was killed are recognized. A cache of the same process is recognized by the name: its file is not
- * opened, since closing it would end the lock.
+ * <p>Files: {@code K} is an unpacked archive, moved into place as a whole; {@code K.use/I} says that cache {@code I}
+ * uses it; {@code K.I.part} is one that {@code I} unpacks or removes; {@code I.lock} is locked as long as {@code I} is
+ * open, so that files of a server that was killed are recognized. A cache of the same process is recognized by the
+ * name: its file is not opened, since closing it would end the lock.
  */
 final class EnvironmentCache implements AutoCloseable {
     /** The number of directories that stay without a user. */
@@ -81,11 +84,11 @@ final class EnvironmentCache implements AutoCloseable {
     /** Time, size and identity of a file; a change of its content changes one of them. */
     private record Stamp(FileTime modified, long size, String identity) {
         static Stamp of(Path file) throws IOException {
-            Map<String, Object> attributes = Files.readAttributes(file, "unix:lastModifiedTime,size,ctime,ino,dev");
+            BasicFileAttributes attributes = Files.readAttributes(file, BasicFileAttributes.class);
             return new Stamp(
-                    (FileTime) attributes.get("lastModifiedTime"),
-                    (Long) attributes.get("size"),
-                    attributes.get("ctime") + " " + attributes.get("ino") + " " + attributes.get("dev"));
+                    attributes.lastModifiedTime(),
+                    attributes.size(),
+                    attributes.fileKey() + " " + Files.getAttribute(file, "unix:ctime"));
         }
     }
 
@@ -139,7 +142,8 @@ final class EnvironmentCache implements AutoCloseable {
         root = cacheDirectory.resolve("environments");
         this.nanoTime = nanoTime;
         ProcessHandle self = ProcessHandle.current();
-        process = self.pid() + "-" + self.info().startInstant().orElse(Instant.EPOCH).toEpochMilli() + "-";
+        process = self.pid() + "-"
+                + self.info().startInstant().orElse(Instant.EPOCH).toEpochMilli() + "-";
         id = process + UUID.randomUUID();
     }
 
@@ -147,7 +151,8 @@ final class EnvironmentCache implements AutoCloseable {
      * Unpacks an archive, or finds it unpacked. Blocks, also while another thread unpacks it.
      *
      * @param archive the canonical path of the archive
-     * @param log gets a line at the level DEBUG for each archive that is unpacked, and lines about the progress of large ones
+     * @param log gets a line at the level DEBUG for each archive that is unpacked, and lines about the progress of
+     *     large ones
      * @return the lease
      * @throws BackendException {@link ErrorCode#INTERNAL} if the archive is damaged, refused or not unpacked, {@link
      *     ErrorCode#UNAVAILABLE} if it changes meanwhile
@@ -184,7 +189,7 @@ final class EnvironmentCache implements AutoCloseable {
         }
     }
 
-    /** Ends the uses of this cache, and removes what is too much. Unpacking that goes on fails soon. */
+    /** Ends the uses of this cache, and removes surplus directories. Unpacking that goes on fails soon. */
     @Override
     public void close() {
         isClosed = true;
@@ -264,7 +269,8 @@ final class EnvironmentCache implements AutoCloseable {
             digest = Digests.of(in, new Progress(archive, stamp.size(), "read", log)::at);
         }
         boolean isTouched = before != null && !before.stamp().modified().equals(stamp.modified());
-        String key = isTouched ? digest + "-" + Long.toHexString(stamp.modified().toMillis()) : digest;
+        String key =
+                isTouched ? digest + "-" + Long.toHexString(stamp.modified().toMillis()) : digest;
         lock.lock();
         try {
             Known now = known.get(archive);
@@ -339,7 +345,7 @@ final class EnvironmentCache implements AutoCloseable {
                 log.log(
                         Level.WARNING,
                         () -> "Python execution env " + archive + ": " + unpacker.skippedCount()
-                                + " files not unpacked, of which the names cannot be expressed in the locale of the server: "
+                                + " files not unpacked, since the locale of the server cannot express their names: "
                                 + String.join(", ", unpacker.skipped()) + " (expected: LC_ALL=C.UTF-8)");
             }
             try {
@@ -364,7 +370,7 @@ final class EnvironmentCache implements AutoCloseable {
         return root.resolve(key + "." + id + "-" + UUID.randomUUID() + PART);
     }
 
-    /** Removes unused directories, but for those that were used last. */
+    /** Removes unused directories, but for the ones that were used last. */
     private void trim(int kept) {
         List<Unused> unused = new ArrayList<>();
         try (Stream<Path> all = Files.list(root)) {
@@ -375,7 +381,7 @@ final class EnvironmentCache implements AutoCloseable {
                 }
             }
         } catch (IOException e) {
-            return; // changed by another server, which removes what is too much itself
+            return; // changed by another server, which removes surplus directories too
         }
         unused.stream()
                 .sorted(Comparator.comparing(Unused::used).reversed())

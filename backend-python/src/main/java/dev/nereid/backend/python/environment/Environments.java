@@ -19,8 +19,9 @@ import java.util.function.LongSupplier;
 /**
  * Finds the Python that runs a model. Safe for use by any thread; one for each backend, which closes it last.
  *
- * <p>It is that of {@code EXECUTION_ENV_PATH}, a directory or an archive; else the setting {@code executable}; else {@code
- * python3} on the path of the server. Any version will do: the process itself says which it is, and whether it has NumPy.
+ * <p>It is that of {@code EXECUTION_ENV_PATH}, a directory or an archive; else the setting {@code executable}; else
+ * {@code python3} on the path of the server. Any version will do: the process itself says which it is, and whether it
+ * has NumPy.
  */
 public final class Environments implements AutoCloseable {
     private static final String MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY";
@@ -29,8 +30,6 @@ public final class Environments implements AutoCloseable {
     private static final String PATH = "PATH";
     private static final String LIBRARY_PATH = "LD_LIBRARY_PATH";
     private static final String DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
-    private static final String CURE = "install Python 3.9 or later with NumPy, set --backend-config=%s,executable=FILE,"
-            + " or name an environment in the parameter EXECUTION_ENV_PATH of the model";
 
     private final BackendContext context;
     private final PythonSettings settings;
@@ -57,7 +56,7 @@ public final class Environments implements AutoCloseable {
      * Creates the environments with another clock, other variables and another machine.
      *
      * @param nanoTime the clock
-     * @param allVariables the variables of the server with those that it reads as secrets
+     * @param allVariables the variables of the server with the ones that it reads as secrets
      * @param machine the header of a program for this machine; empty if that is not known
      */
     Environments(
@@ -74,21 +73,21 @@ public final class Environments implements AutoCloseable {
     }
 
     /**
-     * Finds the Python of a model, and unpacks its environment if that is an archive. Blocks: other loads go on if the caller
-     * waits for it by {@link ModelContext#await}.
+     * Finds the Python of a model, and unpacks its environment if that is an archive. Blocks: other loads go on if the
+     * caller waits for it by {@link ModelContext#await}.
      *
      * @param model the model, of which the log gets a line about the environment
      * @param parameters its parameters
      * @return the Python, owned by the caller
-     * @throws BackendException {@link ErrorCode#UNAVAILABLE} if there is no Python, or none that this machine runs; {@link
-     *     ErrorCode#INTERNAL} if the environment does not exist or is damaged, with the texts of the reference
+     * @throws BackendException {@link ErrorCode#UNAVAILABLE} if there is no Python, or none that this machine runs;
+     *     {@link ErrorCode#INTERNAL} if the environment does not exist or is damaged, with the texts of the reference
      */
     public Interpreter open(ModelContext model, PythonParameters parameters) {
         if (Files.exists(model.modelDirectory().resolve(STUB))) {
             model.logger()
                     .log(
                             Level.WARNING,
-                            "model ''{0}'': {1} in its directory is not used: the Python of the environment runs the model",
+                            "model ''{0}'': {1} in its directory is not used: Python itself runs the model",
                             model.settings().name(),
                             STUB);
         }
@@ -132,9 +131,7 @@ public final class Environments implements AutoCloseable {
             return Path.of(text).toRealPath();
         } catch (IOException | InvalidPathException e) {
             throw new BackendException(
-                    ErrorCode.INTERNAL,
-                    "Failed to get the canonical path for " + text + "." + linkOf(text),
-                    e);
+                    ErrorCode.INTERNAL, "Failed to get the canonical path for " + text + "." + linkOf(text), e);
         }
     }
 
@@ -153,14 +150,18 @@ public final class Environments implements AutoCloseable {
         if (!Files.exists(activate)) {
             throw new BackendException(
                     ErrorCode.INTERNAL,
-                    "Path " + activate + " does not exist. The Python environment should contain an 'activate' script.");
+                    "Path " + activate
+                            + " does not exist. The Python environment should contain an 'activate' script.");
         }
         Path python = directory.resolve("bin").resolve(PYTHON);
         if (!Files.exists(python, LinkOption.NOFOLLOW_LINKS)) {
             python = directory.resolve("bin/python");
         }
-        check(python, "Python of the environment " + configured, "an environment made for this machine, by venv-pack or"
-                + " conda-pack or in this place, which has bin/python3");
+        check(
+                python,
+                "Python of the environment " + configured,
+                "an environment made for this machine, by venv-pack or"
+                        + " conda-pack or in this place, which has bin/python3");
         Map<String, String> variables = variables();
         variables.put("VIRTUAL_ENV", directory.toString());
         variables.put("VIRTUAL_ENV_PROMPT", "(" + directory + ")");
@@ -190,8 +191,8 @@ public final class Environments implements AutoCloseable {
             python = search(name, path)
                     .orElseThrow(() -> new BackendException(
                             ErrorCode.UNAVAILABLE,
-                            label + ": not found on the path " + path + " (expected: " + name + " there; "
-                                    + cure() + ")"));
+                            label + ": not found on the path " + path + " (expected: " + name + " there; " + cure()
+                                    + ")"));
         }
         check(python, label, cure());
         String origin = settings.executable().isPresent() ? setting : PYTHON + " of the path (" + python + ")";
@@ -202,34 +203,43 @@ public final class Environments implements AutoCloseable {
         try {
             return Path.of(name).toAbsolutePath();
         } catch (InvalidPathException e) {
-            throw new BackendException(ErrorCode.INVALID_ARGUMENT, setting + ": no path (expected: that of a program)", e);
+            throw new BackendException(
+                    ErrorCode.INVALID_ARGUMENT, setting + ": no path (expected: that of a program)", e);
         }
     }
 
     private String cure() {
-        return CURE.formatted(context.name());
+        return "install Python 3.9 or later with NumPy, set --backend-config=" + context.name()
+                + ",executable=FILE, or name an environment in the parameter EXECUTION_ENV_PATH of the model";
     }
 
     private static Optional<Path> search(String name, String path) {
-        for (String directory : path.split(":")) {
-            try {
-                Path file = Path.of(directory.isEmpty() ? "." : directory, name).toAbsolutePath();
-                if (Files.isRegularFile(file) && Files.isExecutable(file)) {
-                    return Optional.of(file);
-                }
-            } catch (InvalidPathException e) {
-                continue; // as a shell does
+        for (String directory : path.split(":", -1)) {
+            Optional<Path> found = program(directory.isEmpty() ? "." : directory, name);
+            if (found.isPresent()) {
+                return found;
             }
         }
         return Optional.empty();
+    }
+
+    private static Optional<Path> program(String directory, String name) {
+        try {
+            return Optional.of(Path.of(directory, name).toAbsolutePath())
+                    .filter(file -> Files.isRegularFile(file) && Files.isExecutable(file));
+        } catch (InvalidPathException e) {
+            return Optional.empty(); // as for a shell
+        }
     }
 
     /** Refuses a program that cannot run, before the kernel does so with a worse text. */
     private void check(Path file, String label, String cure) {
         if (!Files.exists(file)) {
             String reason = Files.isSymbolicLink(file)
-                    ? "a link" + linkOf(file.toString()).replace(" It is a link", "").replaceAll("\\.$", "")
-                            + ", which does not exist"
+                    ? "a link"
+                            + linkOf(file.toString())
+                                    .replace(" It is a link", "")
+                                    .replaceAll("\\.$", "") + ", which does not exist"
                     : "does not exist";
             throw unavailable(label, file, reason, cure);
         }

@@ -17,8 +17,8 @@ import java.util.List;
  * The Python file that serves a model. Immutable.
  *
  * @param file its absolute path
- * @param moduleName the name under which it is imported: {@code 1.model} for a model, {@code model} for a backend that is
- *     written in Python
+ * @param moduleName the name under which it is imported: {@code 1.model} for a model, {@code model} for a backend that
+ *     is written in Python
  * @param searchPath the directories that are appended to {@code sys.path}, in their order
  */
 public record ModelFile(Path file, String moduleName, List<Path> searchPath) {
@@ -38,7 +38,8 @@ public record ModelFile(Path file, String moduleName, List<Path> searchPath) {
      * @return whether it is one
      */
     public static boolean isBackend(Path directory) {
-        return Files.isRegularFile(directory.resolve(MODEL_PY)) && list(directory, "*.jar").isEmpty();
+        return Files.isRegularFile(directory.resolve(MODEL_PY))
+                && list(directory, "*.jar").isEmpty();
     }
 
     /**
@@ -46,9 +47,9 @@ public record ModelFile(Path file, String moduleName, List<Path> searchPath) {
      *
      * @param model the model
      * @return the file, which exists
-     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the name of the model has characters that are refused;
-     *     {@link ErrorCode#INTERNAL} if there is no such file, or its name does not end in {@code .py}, with the texts of
-     *     the reference
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the name of the model has characters that are
+     *     refused; {@link ErrorCode#INTERNAL} if there is no such file, or its name does not end in {@code .py}, with
+     *     the texts of the reference
      */
     public static ModelFile of(ModelContext model) {
         checkName(model);
@@ -57,13 +58,14 @@ public record ModelFile(Path file, String moduleName, List<Path> searchPath) {
     }
 
     /**
-     * Finds the file of a model of a backend that is written in Python, which is that of the backend. Reads directories.
+     * Finds the file of a model of a backend that is written in Python, which is that of the backend. Reads
+     * directories.
      *
      * @param model the model
      * @param backend the backend, whose directory was one by {@link #isBackend} when it was created
      * @return the file, which exists
-     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the name of the model has characters that are refused,
-     *     or if the program of the backend is gone
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the name of the model has characters that are
+     *     refused, or if the program of the backend is gone
      */
     public static ModelFile of(ModelContext model, BackendContext backend) {
         checkName(model);
@@ -90,7 +92,8 @@ public record ModelFile(Path file, String moduleName, List<Path> searchPath) {
             if (directory.toString().indexOf('\n') >= 0) {
                 throw new BackendException(
                         ErrorCode.INVALID_ARGUMENT,
-                        "directory of model '" + model.settings().name() + "': a path with a line feed (expected: none)");
+                        "directory of model '" + model.settings().name()
+                                + "': a path with a line feed (expected: none)");
             }
         }
         return this;

@@ -36,14 +36,16 @@ public record OpenSettings(Map<String, String> values) {
             PythonParameters parameters) {
         Map<String, String> values = new LinkedHashMap<>();
         values.put("model_file", file.file().toString());
-        values.put("version_directory", model.versionDirectory().toAbsolutePath().toString());
+        values.put(
+                "version_directory", model.versionDirectory().toAbsolutePath().toString());
         values.put("model_name", model.settings().name());
         values.put("model_version", Long.toString(model.settings().version()));
         values.put("module_name", file.moduleName());
         values.put("search_path", file.searchPath().stream().map(Path::toString).collect(Collectors.joining("\n")));
         values.put("inline_limit", Integer.toString(settings.inlineLimit()));
         ByteCodeCache byteCode = new ByteCodeCache(backend.cacheDirectory().toAbsolutePath());
-        values.put("pycache_prefix", byteCode.prefix(file.searchPath().getLast()).toString());
+        values.put(
+                "pycache_prefix", byteCode.prefix(file.searchPath().getLast()).toString());
         ProcessLimits limits = parameters.limits();
         limits.memory().ifPresent(bytes -> values.put("limit_memory", Long.toString(bytes)));
         limits.processorSeconds().ifPresent(time -> values.put("limit_processor_seconds", Long.toString(time)));

@@ -12,7 +12,8 @@ import java.util.Map;
  * @param executable the program, which exists and may be executed
  * @param arguments the arguments before the path of the runner; commonly none
  * @param environment all environment variables of the process
- * @param origin which Python it is and why, for errors and the log, such as {@code python3 of the path (/usr/bin/python3)}
+ * @param origin which Python it is and why, for errors and the log, such as {@code python3 of the path
+ *     (/usr/bin/python3)}
  */
 public record ProcessCommand(Path executable, List<String> arguments, Map<String, String> environment, String origin) {
     private static final String VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES";
@@ -26,8 +27,8 @@ public record ProcessCommand(Path executable, List<String> arguments, Map<String
     /**
      * Returns the same command with the device of an instance as the one visible GPU: none for an instance on the CPU.
      *
-     * <p>Numbers of devices count those that the server sees, so where the server has {@code CUDA_VISIBLE_DEVICES} itself,
-     * the process gets the entry of that number.
+     * <p>Numbers of devices count the devices that the server sees, so where the server has {@code
+     * CUDA_VISIBLE_DEVICES} itself, the process gets the entry of that number.
      *
      * @param device the device of the instance
      * @return the changed command; this one for {@link Device.Kind#MODEL}
@@ -42,7 +43,7 @@ public record ProcessCommand(Path executable, List<String> arguments, Map<String
     }
 
     private String visible(int id) {
-        String[] seen = environment.getOrDefault(VISIBLE_DEVICES, "").split(",");
+        String[] seen = environment.getOrDefault(VISIBLE_DEVICES, "").split(",", -1);
         boolean isListed = id < seen.length && !seen[id].isBlank();
         return isListed ? seen[id].strip() : Integer.toString(id);
     }

@@ -13,19 +13,19 @@ import java.util.OptionalInt;
  *
  * <p>All other parameters are free for the model: reading these declares all names.
  *
- * @param executionEnvironment {@code EXECUTION_ENV_PATH}: a directory or an archive with a Python; empty for the Python of
- *     the backend
- * @param forceCpuOnlyInputTensors {@code FORCE_CPU_ONLY_INPUT_TENSORS}, {@code yes} by default; without effect, since all
- *     inputs are on the host
- * @param executionTimeout {@code EXECUTION_TIMEOUT_SECONDS}: the time after which an execution is ended together with its
- *     process; empty for no limit
- * @param startTimeout {@code START_TIMEOUT_SECONDS}: the time for import and {@code initialize}; that of the backend if it is
- *     missing, empty for no limit, as with 0
- * @param setsVisibleDevices {@code SET_CUDA_VISIBLE_DEVICES}: whether the process sees the device of its instance alone, with
- *     the id 0
+ * @param executionEnvironment {@code EXECUTION_ENV_PATH}: a directory or an archive with a Python; empty for the Python
+ *     of the backend
+ * @param forceCpuOnlyInputTensors {@code FORCE_CPU_ONLY_INPUT_TENSORS}, {@code yes} by default; without effect, since
+ *     all inputs are on the host
+ * @param executionTimeout {@code EXECUTION_TIMEOUT_SECONDS}: the time after which an execution is ended together with
+ *     its process; empty for no limit
+ * @param startTimeout {@code START_TIMEOUT_SECONDS}: the time for import and {@code initialize}; that of the backend if
+ *     it is missing, empty for no limit, as with 0
+ * @param setsVisibleDevices {@code SET_CUDA_VISIBLE_DEVICES}: whether the process sees the device of its instance
+ *     alone, with the id 0
  * @param debugPort {@code DEBUG_PORT}: the port at which the process waits for a debugger; empty for none
- * @param limits {@code LIMIT_MEMORY}, {@code LIMIT_PROCESSOR_SECONDS} and {@code LIMIT_OPEN_FILES}, each that of the backend
- *     if it is missing
+ * @param limits {@code LIMIT_MEMORY}, {@code LIMIT_PROCESSOR_SECONDS} and {@code LIMIT_OPEN_FILES}, each that of the
+ *     backend if it is missing
  */
 public record PythonParameters(
         Optional<String> executionEnvironment,
@@ -49,8 +49,8 @@ public record PythonParameters(
      * @param model the model
      * @param settings the settings of the backend, for what the model does not set
      * @return the parameters
-     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if a value does not fit; {@link ErrorCode#UNSUPPORTED} for
-     *     {@code FORCE_CPU_ONLY_INPUT_TENSORS}
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if a value does not fit; {@link
+     *     ErrorCode#UNSUPPORTED} for {@code FORCE_CPU_ONLY_INPUT_TENSORS}
      */
     public static PythonParameters of(ModelContext model, PythonSettings settings) {
         Parameters parameters = model.parameters();

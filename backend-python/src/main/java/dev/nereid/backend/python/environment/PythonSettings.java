@@ -18,24 +18,24 @@ import java.util.stream.Collectors;
 /**
  * Settings of the backend from {@code --backend-config}, checked. Immutable.
  *
- * <p>The names with {@code shm}, {@code stub} and {@code thread-pool} are of the reference's backend. Shared memory here has no
- * names and no first size, so most of them are checked and have no further effect.
+ * <p>The names with {@code shm}, {@code stub} and {@code thread-pool} are of the reference's backend. Shared memory
+ * here has no names and no first size, so most of them are checked and have no further effect.
  *
  * @param shmDefaultByteSize {@code shm-default-byte-size}, at least 1 MiB; without effect
  * @param shmGrowthByteSize {@code shm-growth-byte-size}, the least size in bytes of a further segment of shared memory
  * @param stubTimeout {@code stub-timeout-seconds}, the time that {@code finalize} and the end of a process may take
  * @param messageQueueSize {@code shm_message_queue_size}; without effect
  * @param threadPoolSize {@code thread-pool-size}, at least 1; without effect
- * @param shmLimitByteSize {@code shm-limit-byte-size}, the most shared memory of the processes of one model in bytes; by
- *     default a quarter of the memory of the machine or container, at least 64 MiB
+ * @param shmLimitByteSize {@code shm-limit-byte-size}, the most shared memory of the processes of one model in bytes;
+ *     by default a quarter of the memory of the machine or container, at least 64 MiB
  * @param inlineLimit {@code inline-limit}, the largest tensor in bytes that is part of a message
- * @param executable {@code executable}, the Python for models without an environment: a path, or a name that is searched on
- *     the path; empty for {@code python3}
- * @param restartDelay {@code restart-delay}, the pause before the first restart of a process; each further one is twice as
- *     long, up to {@link #restartDelay(int)}
+ * @param executable {@code executable}, the Python for models without an environment: a path, or a name that is
+ *     searched on the path; empty for {@code python3}
+ * @param restartDelay {@code restart-delay}, the pause before the first restart of a process; each further one is twice
+ *     as long, up to {@link #restartDelay(int)}
  * @param startTimeout {@code start-timeout}, the time for import and {@code initialize}; empty for no limit
- * @param passedVariables {@code pass-environment}, names of variables that the server reads as secrets and that processes get
- *     all the same; {@code all} for all of them
+ * @param passedVariables {@code pass-environment}, names of variables that the server reads as secrets and that
+ *     processes get all the same; {@code all} for all of them
  * @param limits {@code limit-memory}, {@code limit-processor-seconds} and {@code limit-open-files}
  */
 public record PythonSettings(
@@ -88,8 +88,8 @@ public record PythonSettings(
      *
      * @param context the services of the server
      * @return the settings
-     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if a value does not fit, with the text of the reference
-     *     where it has one
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if a value does not fit, with the text of the
+     *     reference where it has one
      */
     public static PythonSettings of(BackendContext context) {
         long memory = ManagementFactory.getOperatingSystemMXBean() instanceof OperatingSystemMXBean system
@@ -148,7 +148,8 @@ public record PythonSettings(
      * Returns the pause before a restart.
      *
      * @param restarts the number of restarts since a process has last served for a minute, 0 or more
-     * @return the pause: {@link #restartDelay()}, doubled for each restart before, at most the larger of it and a minute
+     * @return the pause: {@link #restartDelay()}, doubled for each restart before, at most the larger of it and a
+     *     minute
      */
     public Duration restartDelay(int restarts) {
         Duration most = restartDelay.compareTo(MAX_RESTART_DELAY) > 0 ? restartDelay : MAX_RESTART_DELAY;
@@ -178,7 +179,8 @@ public record PythonSettings(
     /** Reads a number of bytes, which may be negative where it is a plain number. */
     private static long bytes(Parameters settings, String name, long standard) {
         boolean isPlain = settings.value(name)
-                .filter(value -> value instanceof Long || INTEGER.matcher(value.toString()).matches())
+                .filter(value -> value instanceof Long
+                        || INTEGER.matcher(value.toString()).matches())
                 .isPresent();
         return isPlain
                 ? integer(settings, name, standard)

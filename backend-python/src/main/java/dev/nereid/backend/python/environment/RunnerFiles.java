@@ -31,9 +31,9 @@ import java.util.stream.Stream;
 /**
  * Unpacks the Python side of the backend from the plugin's jar. Static functions only; they block.
  *
- * <p>The files lie in a directory of the cache that is named by their content. Several servers may unpack at once: each file is
- * moved into place as a whole. Files that are there are compared, and replaced if they are damaged or incomplete. Nothing is
- * written where all are there, so that the cache may be read only by then.
+ * <p>The files lie in a directory of the cache that is named by their content. Several servers may unpack at once: each
+ * file is moved into place as a whole. Files that are there are compared, and replaced if they are damaged or
+ * incomplete. Nothing is written where all are there, so that the cache may be read only by then.
  */
 public final class RunnerFiles {
     private static final String ROOT = "python/";
@@ -78,7 +78,9 @@ public final class RunnerFiles {
         MessageDigest digest = Digests.start();
         files.forEach((name, content) -> {
             digest.update(name.getBytes(StandardCharsets.UTF_8));
-            digest.update(ByteBuffer.allocate(1 + Long.BYTES).putLong(1, content.length).array());
+            digest.update(ByteBuffer.allocate(1 + Long.BYTES)
+                    .putLong(1, content.length)
+                    .array());
             digest.update(content);
         });
         return Digests.end(digest);

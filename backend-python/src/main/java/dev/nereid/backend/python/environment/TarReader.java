@@ -12,8 +12,8 @@ import java.util.Optional;
 /**
  * Reads a tar archive: ustar, with headers of pax and long names of GNU. Confined to one thread.
  *
- * <p>Nothing in the archive is trusted: headers have checksums, sizes are not negative, and of extended headers no more is
- * read than {@link #MAX_EXTENSION}. Memory does not depend on the sizes that it claims.
+ * <p>Nothing in the archive is trusted: headers have checksums, sizes are not negative, and of extended headers no more
+ * is read than {@link #MAX_EXTENSION}. Memory does not depend on the sizes that it claims.
  */
 final class TarReader {
     /** The most bytes of an extended header. */
@@ -211,11 +211,15 @@ final class TarReader {
         while (at < content.length && content[at] != 0) {
             int space = at;
             int length = 0;
-            while (space < content.length && content[space] >= '0' && content[space] <= '9' && space - at < MAX_DIGITS) {
+            while (space < content.length
+                    && content[space] >= '0'
+                    && content[space] <= '9'
+                    && space - at < MAX_DIGITS) {
                 length = length * DECIMAL + content[space++] - '0';
             }
             int end = at + length;
-            boolean fits = space > at && space < content.length && content[space] == ' ' && length <= content.length - at;
+            boolean fits =
+                    space > at && space < content.length && content[space] == ' ' && length <= content.length - at;
             if (!fits || end - 1 <= space || content[end - 1] != '\n') {
                 throw new ArchiveException("extended header: a record without its length");
             }
@@ -286,8 +290,8 @@ final class TarReader {
             } else if (b == 0 || b == ' ') {
                 hasEnded |= value != 0;
             } else {
-                throw new ArchiveException("no tar archive, or a damaged one: the " + field
-                        + " of a header is no number");
+                throw new ArchiveException(
+                        "no tar archive, or a damaged one: the " + field + " of a header is no number");
             }
         }
         return value;

@@ -55,7 +55,8 @@ class ArchiveUnpackerTest {
     void setsNoBitsOfOtherUsers() throws IOException {
         unpack(new TarArchive().file("f", "x", 06755));
 
-        assertThat((Integer) Files.getAttribute(root.resolve("f"), "unix:mode") & 07777).isEqualTo(0755);
+        assertThat((Integer) Files.getAttribute(root.resolve("f"), "unix:mode") & 07777)
+                .isEqualTo(0755);
     }
 
     @Test
@@ -87,7 +88,9 @@ class ArchiveUnpackerTest {
         refused(new TarArchive().symbolicLink("k", "../outside").directory("k/d", 0755), "through symlink");
         refused(new TarArchive().symbolicLink("m", "../outside").directory("m", 0755), "through symlink");
         refused(new TarArchive().symbolicLink("n", "../outside").hardLink("o", "n/f"), "through symlink");
-        unpack(new TarArchive().symbolicLink("p", outside.resolve("f").toString()).file("p", "own"));
+        unpack(new TarArchive()
+                .symbolicLink("p", outside.resolve("f").toString())
+                .file("p", "own"));
 
         assertThat(outside.resolve("f")).hasContent("before");
         assertThat(outside).isDirectoryNotContaining("glob:**/d");
@@ -143,7 +146,8 @@ class ArchiveUnpackerTest {
 
     @Test
     void namesTheFormatOfOtherArchives() throws IOException {
-        for (String start : new String[] {"BZh91AY&SY", "\u00fd7zXZ\0\0\0", "PK\u0003\u0004....", "(\u00b5/\u00fd...."}) {
+        for (String start :
+                new String[] {"BZh91AY&SY", "\u00fd7zXZ\0\0\0", "PK\u0003\u0004....", "(\u00b5/\u00fd...."}) {
             byte[] bytes = start.getBytes(java.nio.charset.StandardCharsets.ISO_8859_1);
             assertThatThrownBy(() -> unpacker(Long.MAX_VALUE).unpack(new ByteArrayInputStream(bytes)))
                     .hasMessageContaining("compressed by")
@@ -172,11 +176,13 @@ class ArchiveUnpackerTest {
         String deep = hasLongLinks ? "d".repeat(60) + "/" + "e".repeat(60) : "d";
         Files.createDirectories(source.resolve(deep));
         Files.writeString(source.resolve(deep).resolve("file"), "content");
-        Files.setPosixFilePermissions(source.resolve(deep).resolve("file"), PosixFilePermissions.fromString("rwxr-x---"));
+        Files.setPosixFilePermissions(
+                source.resolve(deep).resolve("file"), PosixFilePermissions.fromString("rwxr-x---"));
         Files.createLink(source.resolve("hard"), source.resolve(deep).resolve("file"));
         Files.createSymbolicLink(source.resolve("soft"), Path.of(deep, "file"));
         Path archive = directory.resolve("a.tar.gz");
-        Process tar = new ProcessBuilder("tar", "--format=" + format, "-czf", archive.toString(), "-C", source.toString(), ".")
+        Process tar = new ProcessBuilder(
+                        "tar", "--format=" + format, "-czf", archive.toString(), "-C", source.toString(), ".")
                 .inheritIO()
                 .start();
         assertThat(tar.waitFor()).isZero();
@@ -189,7 +195,8 @@ class ArchiveUnpackerTest {
         assertThat(root.resolve("hard")).hasContent("content");
         assertThat(mode(root.resolve(deep).resolve("file"))).isEqualTo("rwxr-x---");
         assertThat(Files.getLastModifiedTime(root.resolve(deep).resolve("file")).to(TimeUnit.SECONDS))
-                .isEqualTo(Files.getLastModifiedTime(source.resolve(deep).resolve("file")).to(TimeUnit.SECONDS));
+                .isEqualTo(Files.getLastModifiedTime(source.resolve(deep).resolve("file"))
+                        .to(TimeUnit.SECONDS));
     }
 
     private void unpack(TarArchive archive) throws IOException {
@@ -200,7 +207,9 @@ class ArchiveUnpackerTest {
     }
 
     private void refused(TarArchive archive, String text) {
-        assertThatThrownBy(() -> unpack(archive)).isInstanceOf(ArchiveException.class).hasMessageContaining(text);
+        assertThatThrownBy(() -> unpack(archive))
+                .isInstanceOf(ArchiveException.class)
+                .hasMessageContaining(text);
     }
 
     private ArchiveUnpacker unpacker(long space) {

@@ -1,7 +1,7 @@
 package dev.nereid.backend.python.environment;
 
-import dev.nereid.api.parameter.BackendParameters;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Parameters;
 import dev.nereid.testkit.FakeBackendContext;
 import dev.nereid.testkit.FakeModelContext;
 import dev.nereid.testkit.RecordedLog;
@@ -10,16 +10,35 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Optional;
 
 /** Contexts of a backend and of a model in a temporary directory. Static functions only. */
 final class Contexts {
     private Contexts() {}
 
+    /** Settings of the backend, which errors name as the server does. */
+    private record Settings(Parameters values) implements Parameters {
+        @Override
+        public Optional<Object> value(String name) {
+            return values.value(name);
+        }
+
+        @Override
+        public Map<String, Object> asMap() {
+            return values.asMap();
+        }
+
+        @Override
+        public String label(String name) {
+            return "--backend-config=python," + name;
+        }
+    }
+
     static FakeBackendContext backend(Path directory, Map<String, String> settings, Map<String, String> environment) {
         Path plugin = directory(directory.resolve("plugin"));
         Path cache = directory(directory.resolve("cache"));
         return new FakeBackendContext(
-                "python", BackendParameters.of("python", settings), plugin, cache, 2, new RecordedLog(), environment);
+                "python", new Settings(Parameters.of(settings)), plugin, cache, 2, new RecordedLog(), environment);
     }
 
     static FakeModelContext model(Path directory, String name) {

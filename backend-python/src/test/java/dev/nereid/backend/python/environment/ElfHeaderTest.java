@@ -20,7 +20,8 @@ class ElfHeaderTest {
 
         assertThat(header.isSupported()).isTrue();
         assertThat(header.machineName()).isIn("x86-64", "aarch64");
-        assertThat(header.loader()).hasValueSatisfying(loader -> assertThat(Path.of(loader)).exists());
+        assertThat(header.loader())
+                .hasValueSatisfying(loader -> assertThat(Path.of(loader)).exists());
         assertThat(Machines.unsupported()).isEmpty();
     }
 
@@ -50,7 +51,7 @@ class ElfHeaderTest {
                 .contains("Linux on s390 (expected: Linux on x86-64 or aarch64)");
         assertThat(Machines.unsupported(Optional.of(new ElfHeader(62, 32, Optional.empty()))))
                 .contains("Linux on x32 (expected: Linux on x86-64 or aarch64)");
-        assertThat(Machines.unsupported(Optional.empty())).hasValueSatisfying(text -> assertThat(text)
-                .startsWith("this system is not Linux"));
+        assertThat(Machines.unsupported(Optional.empty()))
+                .hasValueSatisfying(text -> assertThat(text).startsWith("this system is not Linux"));
     }
 }

@@ -43,7 +43,9 @@ class EnvironmentCacheTest {
             assertThat(fourth).isEqualTo(third);
             assertThat(first.resolve("bin/activate")).hasContent("1");
         }
-        assertThat(extractions()).hasSize(2).allMatch(line -> line.equals("DEBUG Extracting Python execution env " + archive));
+        assertThat(extractions())
+                .hasSize(2)
+                .allMatch(line -> line.equals("DEBUG Extracting Python execution env " + archive));
     }
 
     @Test
@@ -176,7 +178,8 @@ class EnvironmentCacheTest {
     private void useMany() throws IOException {
         try (EnvironmentCache cache = cache()) {
             for (int i = 0; i < EnvironmentCache.MAX_UNUSED + 1; i++) {
-                cache.acquire(archive("m" + i, "many " + i + System.nanoTime()), log).close();
+                cache.acquire(archive("m" + i, "many " + i + System.nanoTime()), log)
+                        .close();
             }
         }
     }
@@ -216,8 +219,8 @@ class EnvironmentCacheTest {
             for (int i = 0; i < 2; i++) {
                 assertThatThrownBy(() -> cache.acquire(archive, log))
                         .isInstanceOf(BackendException.class)
-                        .hasMessage("Failed to extract Python execution env " + archive
-                                + ": Path contains '..': '../f'");
+                        .hasMessage(
+                                "Failed to extract Python execution env " + archive + ": Path contains '..': '../f'");
             }
             archive("a", "1");
             assertThat(acquire(cache, archive).resolve("bin/activate")).exists();
@@ -229,8 +232,8 @@ class EnvironmentCacheTest {
     void logsProgressOfLargeArchives() throws IOException {
         AtomicLong clock = new AtomicLong();
         Path archive = archive("a", "1");
-        try (EnvironmentCache cache = new EnvironmentCache(
-                directory.resolve("cache"), () -> clock.addAndGet(TimeUnit.SECONDS.toNanos(20)))) {
+        try (EnvironmentCache cache =
+                new EnvironmentCache(directory.resolve("cache"), () -> clock.addAndGet(TimeUnit.SECONDS.toNanos(20)))) {
             acquire(cache, archive);
         }
         assertThat(log.lines()).anyMatch(line -> line.matches("INFO Python execution env .* % of 1 MiB unpacked"));

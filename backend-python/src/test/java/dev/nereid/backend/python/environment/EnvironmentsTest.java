@@ -32,7 +32,8 @@ class EnvironmentsTest {
     void takesPython3OfThePath() throws IOException {
         Path python = program(directory.resolve("b/python3"), SCRIPT);
         Files.createDirectory(directory.resolve("a"));
-        variables.put("PATH", directory.resolve("a") + ":" + directory.resolve("missing") + ":" + directory.resolve("b"));
+        variables.put(
+                "PATH", directory.resolve("a") + ":" + directory.resolve("missing") + ":" + directory.resolve("b"));
         variables.put("PYTHONHOME", "/kept");
 
         ProcessCommand command = open(model());
@@ -49,7 +50,8 @@ class EnvironmentsTest {
 
         failure(
                 ErrorCode.UNAVAILABLE,
-                "python3: not found on the path " + directory + " (expected: python3 there; install Python 3.9 or later with"
+                "python3: not found on the path " + directory
+                        + " (expected: python3 there; install Python 3.9 or later with"
                         + " NumPy, set --backend-config=python,executable=FILE, or name an environment in the parameter"
                         + " EXECUTION_ENV_PATH of the model)",
                 model());
@@ -172,7 +174,8 @@ class EnvironmentsTest {
         Path empty = Files.createDirectory(directory.resolve("empty"));
         failure(
                 ErrorCode.INTERNAL,
-                "Path " + empty + "/bin/activate does not exist. The Python environment should contain an 'activate' script.",
+                "Path " + empty
+                        + "/bin/activate does not exist. The Python environment should contain an 'activate' script.",
                 model(empty.toString()));
         Path archive = new TarArchive().file("/etc/passwd", "x").gzip(directory.resolve("a.tar.gz"));
         failure(
@@ -205,8 +208,8 @@ class EnvironmentsTest {
 
         assertThat(open(model).executable()).isEqualTo(python);
         assertThat(model.logger().lines())
-                .containsExactly("WARNING model 'm': triton_python_backend_stub in its directory is not used: the Python of"
-                        + " the environment runs the model");
+                .containsExactly("WARNING model 'm': triton_python_backend_stub in its directory is not used:"
+                        + " Python itself runs the model");
     }
 
     @Test
@@ -219,7 +222,9 @@ class EnvironmentsTest {
         settings.put("pass-environment", "SECRET:MISSING");
         assertThat(open(model()).environment()).containsOnlyKeys("PATH", "SECRET");
         settings.put("pass-environment", "all");
-        assertThat(open(model()).environment()).containsOnlyKeys("PATH", "SECRET", "KEY").containsEntry("SECRET", "1");
+        assertThat(open(model()).environment())
+                .containsOnlyKeys("PATH", "SECRET", "KEY")
+                .containsEntry("SECRET", "1");
         assertThat(open(model()).environment()).containsEntry("PATH", variables.get("PATH"));
     }
 
@@ -235,8 +240,8 @@ class EnvironmentsTest {
 
     private ProcessCommand open(FakeModelContext model) {
         FakeBackendContext backend = Contexts.backend(directory, settings, variables);
-        try (Environments environments = new Environments(
-                        backend, PythonSettings.of(backend), System::nanoTime, allVariables, machine);
+        try (Environments environments =
+                        new Environments(backend, PythonSettings.of(backend), System::nanoTime, allVariables, machine);
                 Interpreter interpreter = environments.open(model, parameters(model, backend))) {
             return interpreter.command();
         }
@@ -248,7 +253,8 @@ class EnvironmentsTest {
 
     private void failure(ErrorCode code, String text, FakeModelContext model) {
         assertThatThrownBy(() -> open(model))
-                .isInstanceOfSatisfying(BackendException.class, e -> assertThat(e.code()).isEqualTo(code))
+                .isInstanceOfSatisfying(
+                        BackendException.class, e -> assertThat(e.code()).isEqualTo(code))
                 .hasMessage(text);
     }
 

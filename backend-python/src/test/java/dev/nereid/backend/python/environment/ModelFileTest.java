@@ -3,10 +3,10 @@ package dev.nereid.backend.python.environment;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.api.parameter.BackendParameters;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Parameters;
 import dev.nereid.testkit.FakeBackendContext;
 import dev.nereid.testkit.FakeModelContext;
 import dev.nereid.testkit.RecordedLog;
@@ -38,7 +38,8 @@ class ModelFileTest {
     @Test
     void findsTheConfiguredFile() throws IOException {
         FakeModelContext model = Contexts.model(
-                directory, ModelSettings.builder("m", 3).modelFilename("infer.py").build());
+                directory,
+                ModelSettings.builder("m", 3).modelFilename("infer.py").build());
         Path file = Files.writeString(model.versionDirectory().resolve("infer.py"), "");
 
         assertThat(ModelFile.of(model).file()).isEqualTo(file);
@@ -48,7 +49,8 @@ class ModelFileTest {
     @Test
     void refusesOtherEndings() {
         FakeModelContext model = Contexts.model(
-                directory, ModelSettings.builder("m", 1).modelFilename("model.txt").build());
+                directory,
+                ModelSettings.builder("m", 1).modelFilename("model.txt").build());
 
         failure(ErrorCode.INTERNAL, "Model name must end with '.py'. Model name is \"model.txt\".", model);
     }
@@ -67,7 +69,10 @@ class ModelFileTest {
     @ParameterizedTest
     @ValueSource(strings = {"a;b", "a|b", "$(a)", "a`b", "a'b", "a\"b", "a\\b", "~a", "a#", "a!", "a{b}", "[a]", "a*?"})
     void refusesNamesThatShellsWouldRead(String name) {
-        failure(ErrorCode.INVALID_ARGUMENT, "Invalid stub name: contains invalid characters", Contexts.model(directory, name));
+        failure(
+                ErrorCode.INVALID_ARGUMENT,
+                "Invalid stub name: contains invalid characters",
+                Contexts.model(directory, name));
     }
 
     @Test
@@ -75,14 +80,8 @@ class ModelFileTest {
         FakeModelContext model = Contexts.model(directory, "m");
         Files.writeString(model.versionDirectory().resolve("model.py"), "ignored");
         Path vllm = Files.createDirectory(directory.resolve("vllm"));
-        FakeBackendContext backend = new FakeBackendContext(
-                "vllm",
-                BackendParameters.of("vllm", Map.of()),
-                vllm,
-                vllm,
-                1,
-                new RecordedLog(),
-                Map.of());
+        FakeBackendContext backend =
+                new FakeBackendContext("vllm", Parameters.of(Map.of()), vllm, vllm, 1, new RecordedLog(), Map.of());
 
         assertThat(ModelFile.isBackend(vllm)).isFalse();
         assertThatThrownBy(() -> ModelFile.of(model, backend))
@@ -101,7 +100,8 @@ class ModelFileTest {
 
     private static void failure(ErrorCode code, String text, FakeModelContext model) {
         assertThatThrownBy(() -> ModelFile.of(model))
-                .isInstanceOfSatisfying(BackendException.class, e -> assertThat(e.code()).isEqualTo(code))
+                .isInstanceOfSatisfying(
+                        BackendException.class, e -> assertThat(e.code()).isEqualTo(code))
                 .hasMessage(text);
     }
 }

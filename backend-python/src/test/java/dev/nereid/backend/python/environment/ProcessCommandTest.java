@@ -31,6 +31,8 @@ class ProcessCommandTest {
     }
 
     private static String visible(ProcessCommand command, int id) {
-        return command.withVisibleDevice(new Device(Device.Kind.GPU, id)).environment().get("CUDA_VISIBLE_DEVICES");
+        return command.withVisibleDevice(new Device(Device.Kind.GPU, id))
+                .environment()
+                .get("CUDA_VISIBLE_DEVICES");
     }
 }

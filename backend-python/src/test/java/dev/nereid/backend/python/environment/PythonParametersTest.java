@@ -71,10 +71,7 @@ class PythonParametersTest {
     }
 
     @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            textBlock =
-                    """
+    @CsvSource(delimiter = '|', textBlock = """
                     FORCE_CPU_ONLY_INPUT_TENSORS | maybe | UNSUPPORTED | Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: maybe'
                     EXECUTION_TIMEOUT_SECONDS | -1 | INVALID_ARGUMENT | parameter 'EXECUTION_TIMEOUT_SECONDS': -1 (expected: 0 to
                     START_TIMEOUT_SECONDS | NaN | INVALID_ARGUMENT | parameter 'START_TIMEOUT_SECONDS': NaN (expected: 0 to
@@ -84,7 +81,8 @@ class PythonParametersTest {
                     """)
     void refusesValuesThatDoNotFit(String name, String value, ErrorCode code, String text) {
         assertThatThrownBy(() -> parameters(Map.of(), Map.of(name, value)))
-                .isInstanceOfSatisfying(BackendException.class, e -> assertThat(e.code()).isEqualTo(code))
+                .isInstanceOfSatisfying(
+                        BackendException.class, e -> assertThat(e.code()).isEqualTo(code))
                 .hasMessageStartingWith(text);
     }
 

@@ -80,10 +80,7 @@ class PythonSettingsTest {
     }
 
     @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            textBlock =
-                    """
+    @CsvSource(delimiter = '|', textBlock = """
                     shm-default-byte-size | 1048575 | shm-default-byte-size can't be smaller than 4 MiBs
                     shm-default-byte-size | -5 | shm-default-byte-size can't be smaller than 4 MiBs
                     shm-growth-byte-size | 0 | shm-growth-byte-size can't be smaller than or equal to zero.

@@ -37,8 +37,10 @@ class RunnerFilesTest {
         Path runner = RunnerFiles.unpack(context());
 
         assertThat(runner).isAbsolute().hasParent(directory.resolve("cache"));
-        assertThat(contents(runner)).isEqualTo(contents(Path.of("target/classes/python"))).containsKeys(
-                "nereid_python/__main__.py", "triton_python_backend_utils.py", "c_python_backend_utils.py");
+        assertThat(contents(runner))
+                .isEqualTo(contents(Path.of("target/classes/python")))
+                .containsKeys(
+                        "nereid_python/__main__.py", "triton_python_backend_utils.py", "c_python_backend_utils.py");
         assertThat(PosixFilePermissions.toString(
                         Files.getPosixFilePermissions(runner.resolve("nereid_python/__main__.py"))))
                 .isEqualTo("r--r--r--");
@@ -87,31 +89,34 @@ class RunnerFilesTest {
                 JarOutputStream entries = new JarOutputStream(out);
                 Stream<Path> all = Files.walk(Path.of("target/classes"))) {
             for (Path file : all.filter(Files::isRegularFile).toList()) {
-                entries.putNextEntry(new ZipEntry(Path.of("target/classes").relativize(file).toString()));
+                entries.putNextEntry(
+                        new ZipEntry(Path.of("target/classes").relativize(file).toString()));
                 Files.copy(file, entries);
             }
         }
-        try (URLClassLoader loader = new URLClassLoader(new URL[] {jar.toUri().toURL()}, getClass().getClassLoader()) {
-            @Override
-            public URL getResource(String name) {
-                return findResource(name);
-            }
-
-            @Override
-            protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-                synchronized (getClassLoadingLock(name)) {
-                    if (name.startsWith("dev.nereid.backend.")) {
-                        Class<?> loaded = findLoadedClass(name);
-                        return loaded == null ? findClass(name) : loaded;
+        try (URLClassLoader loader =
+                new URLClassLoader(new URL[] {jar.toUri().toURL()}, getClass().getClassLoader()) {
+                    @Override
+                    public URL getResource(String name) {
+                        return findResource(name);
                     }
-                    return super.loadClass(name, resolve);
-                }
-            }
-        }) {
+
+                    @Override
+                    protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+                        synchronized (getClassLoadingLock(name)) {
+                            if (name.startsWith("dev.nereid.backend.")) {
+                                Class<?> loaded = findLoadedClass(name);
+                                return loaded == null ? findClass(name) : loaded;
+                            }
+                            return super.loadClass(name, resolve);
+                        }
+                    }
+                }) {
             Class<?> inJar = loader.loadClass(RunnerFiles.class.getName());
             assertThat(inJar).isNotEqualTo(RunnerFiles.class);
 
-            Path runner = (Path) inJar.getMethod("unpack", dev.nereid.spi.BackendContext.class).invoke(null, context());
+            Path runner = (Path) inJar.getMethod("unpack", dev.nereid.spi.BackendContext.class)
+                    .invoke(null, context());
 
             assertThat(contents(runner)).isEqualTo(contents(Path.of("target/classes/python")));
             assertThat(RunnerFiles.unpack(context())).isEqualTo(runner);
@@ -124,8 +129,8 @@ class RunnerFilesTest {
     void saysWhereItCannotWrite() throws IOException {
         FakeBackendContext context = context();
         Path file = Files.writeString(directory.resolve("file"), "");
-        FakeBackendContext broken = new FakeBackendContext(
-                context.name(), context.settings(), file, file, 1, context.logger(), Map.of());
+        FakeBackendContext broken =
+                new FakeBackendContext(context.name(), context.settings(), file, file, 1, context.logger(), Map.of());
 
         assertThatThrownBy(() -> RunnerFiles.unpack(broken))
                 .isInstanceOf(BackendException.class)

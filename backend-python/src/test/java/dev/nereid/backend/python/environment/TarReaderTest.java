@@ -94,7 +94,9 @@ class TarReaderTest {
         byte[] header = Arrays.copyOf(new TarArchive().file("name", "").unfinished(), 512);
         System.arraycopy("some/prefix".getBytes(UTF_8), 0, header, 345, 11);
 
-        assertThat(entries(TarArchive.checked(header))).extracting(TarEntry::name).containsExactly("some/prefix/name");
+        assertThat(entries(TarArchive.checked(header)))
+                .extracting(TarEntry::name)
+                .containsExactly("some/prefix/name");
     }
 
     @Test
@@ -124,9 +126,8 @@ class TarReaderTest {
 
     @Test
     void refusesExtendedHeadersThatAreTooLargeOrWrong() {
-        assertThatThrownBy(() -> entries(new TarArchive()
-                        .header("pax", 'x', 1L << 32, 0644, "")
-                        .tar()))
+        assertThatThrownBy(() -> entries(
+                        new TarArchive().header("pax", 'x', 1L << 32, 0644, "").tar()))
                 .hasMessageContaining("extended header: 4294967296 bytes");
         for (String records : List.of("9999999999 path=x\n", "5 path=x\n", "10 path:x\n", " path", "3 x", "-1 a=b\n")) {
             byte[] data = records.getBytes(UTF_8);
@@ -164,7 +165,11 @@ class TarReaderTest {
             for (int header = 0; header + 512 <= damaged.length; header += 512) {
                 if (random.nextBoolean()) {
                     System.arraycopy(
-                            TarArchive.checked(Arrays.copyOfRange(damaged, header, header + 512)), 0, damaged, header, 512);
+                            TarArchive.checked(Arrays.copyOfRange(damaged, header, header + 512)),
+                            0,
+                            damaged,
+                            header,
+                            512);
                 }
             }
             try {

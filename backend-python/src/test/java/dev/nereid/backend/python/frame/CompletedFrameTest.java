@@ -30,10 +30,12 @@ class CompletedFrameTest {
         assertThatThrownBy(() -> CompletedFrame.read(reader(frame(3).end())))
                 .isInstanceOf(FrameException.class)
                 .hasMessage("decoupled: 3 (expected: 0, 1 or 2)");
-        assertThatThrownBy(() -> CompletedFrame.read(reader(begin(0).u32(1 << 30).end())))
+        assertThatThrownBy(
+                        () -> CompletedFrame.read(reader(begin(0).u32(1 << 30).end())))
                 .isInstanceOf(FrameException.class)
                 .hasMessageStartingWith("inputs: ");
-        FrameWriter dims = begin(0).u32(1).text("IN").text("TYPE_FP32").u32(0).u32(300).bytes(new byte[300 * 8]);
+        FrameWriter dims =
+                begin(0).u32(1).text("IN").text("TYPE_FP32").u32(0).u32(300).bytes(new byte[300 * 8]);
         assertThatThrownBy(() -> CompletedFrame.read(reader(dims.end())))
                 .isInstanceOf(FrameException.class)
                 .hasMessageStartingWith("dims: 300");
