@@ -41,7 +41,7 @@ final class ModelProgram implements AutoCloseable {
      */
     ModelProgram(
             ModelContext model,
-Interpreter interpreter,
+            Interpreter interpreter,
             Path runner,
             OpenSettings open,
             PythonSettings settings,

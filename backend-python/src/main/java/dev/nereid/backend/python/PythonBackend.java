@@ -57,8 +57,8 @@ final class PythonBackend implements Backend {
     @Override
     public Optional<ModelCompletion> complete(ModelContext model) {
         ModelProgram program = model.keep(open(model));
-        PythonProcess process = model.keep(PythonProcess.start(
-                model, program, model.settings().name() + "_0", Device.CPU));
+        PythonProcess process =
+                model.keep(PythonProcess.start(model, program, model.settings().name() + "_0", Device.CPU));
         boolean completes = model.await(process.opened());
         if (!completes) {
             return Optional.empty();

@@ -97,7 +97,7 @@ final class PythonInstance implements ModelInstance {
         } finally {
             lock.unlock();
         }
-        initialize(first).whenComplete((done, failure) -> {
+        CompletableFuture<Void> _ = initialize(first).whenComplete((done, failure) -> {
             if (failure == null) {
                 serve(first);
                 started.complete(null);
@@ -108,8 +108,7 @@ final class PythonInstance implements ModelInstance {
     }
 
     private PythonProcess newProcess() {
-        return PythonProcess.start(
-                model.context(), model.program(), context.name(), context.device());
+        return PythonProcess.start(model.context(), model.program(), context.name(), context.device());
     }
 
     private CompletableFuture<Void> initialize(PythonProcess created) {
@@ -117,13 +116,18 @@ final class PythonInstance implements ModelInstance {
         CompletableFuture<Void> ready = created.opened()
                 .thenCompose(completes -> created.initialize(
                         model.context(),
-                        ModelArguments.of(model.context(), context, model.program().parameters()), model.tensors()));
+                        ModelArguments.of(
+                                model.context(), context, model.program().parameters()),
+                        model.tensors()));
         report(ready, begin);
-        model.program().parameters().startTimeout().ifPresent(limit -> later(limit, () -> {
-            if (!ready.isDone()) {
-                created.kill("import and initialize took longer than " + limit.toSeconds() + " s");
-            }
-        }));
+        model.program()
+                .parameters()
+                .startTimeout()
+                .ifPresent(limit -> later(limit, () -> {
+                    if (!ready.isDone()) {
+                        created.kill("import and initialize took longer than " + limit.toSeconds() + " s");
+                    }
+                }));
         return ready;
     }
 
@@ -167,7 +171,7 @@ final class PythonInstance implements ModelInstance {
         if (change) {
             updateAvailability();
             model.onStateChange();
-            ready.ended().thenAccept(end -> onEnd(ready, end));
+            CompletableFuture<Void> _ = ready.ended().thenAccept(end -> onEnd(ready, end));
         }
     }
 
@@ -222,12 +226,13 @@ final class PythonInstance implements ModelInstance {
             lock.unlock();
         }
         model.restarts(context.name()).increment(1);
-        initialize(next).whenComplete((done, failure) -> {
+        CompletableFuture<Void> _ = initialize(next).whenComplete((done, failure) -> {
             if (failure == null) {
                 serve(next);
             } else {
                 next.kill("");
-                next.ended().thenAccept(end -> restartLater(String.valueOf(cause(failure).getMessage())));
+                String why = String.valueOf(cause(failure).getMessage());
+                CompletableFuture<Void> _ = next.ended().thenAccept(end -> restartLater(why));
             }
         });
     }
@@ -260,7 +265,7 @@ final class PythonInstance implements ModelInstance {
     private void updateAvailability() {
         lock.lock();
         try {
-            boolean takes = state == State.SERVING || state == State.FAILING && !othersServe;
+            boolean takes = state == State.SERVING || (state == State.FAILING && !othersServe);
             if (state == State.STARTING || state == State.CLOSED) {
                 return;
             } else if (takes && !isAvailable) {

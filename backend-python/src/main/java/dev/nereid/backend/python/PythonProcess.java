@@ -13,7 +13,6 @@ import dev.nereid.backend.python.process.Worker;
 import dev.nereid.backend.python.process.WorkerEnd;
 import dev.nereid.backend.python.process.WorkerFrames;
 import dev.nereid.backend.python.report.MetricFrames;
-import dev.nereid.backend.python.report.Notices;
 import dev.nereid.backend.python.report.ProcessLog;
 import dev.nereid.backend.python.report.ReadyChecks;
 import dev.nereid.spi.BackendException;
@@ -111,8 +110,8 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
                 .text(config)
                 .end();
         return worker.ask(frame, id)
-                .thenApply(answer ->
-                        CompletedFrame.read(answer.type() == FrameType.COMPLETED ? answer : checked(answer)));
+                .thenApply(
+                        answer -> CompletedFrame.read(answer.type() == FrameType.COMPLETED ? answer : checked(answer)));
     }
 
     /**
@@ -126,8 +125,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     CompletableFuture<Void> initialize(ModelContext model, Map<String, String> arguments, ModelTensors tensors) {
         boolean decoupled = model.settings().decoupled();
         int inlineLimit = program.settings().inlineLimit();
-        executions = new Executions(
-                name, worker, memory, tensors, decoupled, inlineLimit, model.logger());
+        executions = new Executions(name, worker, memory, tensors, decoupled, inlineLimit, model.logger());
         calls = new ModelCalls(model.models(), this::send, new SharedCallMemory(memory), inlineLimit, model.logger());
         long id = worker.nextId();
         FrameWriter frame = new FrameWriter()
@@ -226,7 +224,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     public boolean awaited() {
         Executions ready = executions;
         ModelCalls open = calls;
-        return ready != null && ready.awaited() || open != null && open.open() > 0;
+        return (ready != null && ready.awaited()) || (open != null && open.open() > 0);
     }
 
     @Override

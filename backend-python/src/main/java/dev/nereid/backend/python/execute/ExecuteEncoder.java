@@ -60,7 +60,8 @@ final class ExecuteEncoder {
             slots.forEach(IncomingSlot::discard);
             throw e instanceof BackendException failure
                     ? failure
-                    : new BackendException(ErrorCode.INTERNAL, "a request cannot be sent to Python: " + e.getMessage(), e);
+                    : new BackendException(
+                            ErrorCode.INTERNAL, "a request cannot be sent to Python: " + e.getMessage(), e);
         }
     }
 
@@ -78,7 +79,8 @@ final class ExecuteEncoder {
         }
         byte[] id = request.id().isEmpty() ? NOTHING : request.id().getBytes(UTF_8);
         Map<String, Object> values = request.parameters().asMap();
-        byte[] parameters = values.isEmpty() ? NOTHING : ParameterJson.of(values).getBytes(UTF_8);
+        byte[] parameters =
+                values.isEmpty() ? NOTHING : ParameterJson.of(values).getBytes(UTF_8);
         List<String> inputs = request.inputs();
         List<String> requested = request.requestedOutputs();
         boolean all = requested.size() == tensors.outputs().size();

@@ -17,7 +17,7 @@ final class Execution {
     private final long first;
     private final Batch batch;
     private final List<OpenRequest> requests;
-    private final Thread thread = Thread.currentThread();
+    private final long thread = Thread.currentThread().threadId();
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
@@ -52,11 +52,12 @@ final class Execution {
 
     /** Returns whether the current thread is that of the execution. */
     boolean isMine() {
-        return Thread.currentThread() == thread;
+        return Thread.currentThread().threadId() == thread;
     }
 
     /** Returns a request of this execution, or {@code null} if the handle is of another one. */
-    @Nullable OpenRequest request(long handle) {
+    @Nullable
+    OpenRequest request(long handle) {
         long index = handle - first;
         return index >= 0 && index < requests.size() ? requests.get((int) index) : null;
     }
@@ -81,7 +82,8 @@ final class Execution {
     }
 
     /** Returns the next action that another thread has left. */
-    @Nullable Runnable next() {
+    @Nullable
+    Runnable next() {
         if (!frames) {
             return null;
         }
@@ -131,7 +133,8 @@ final class Execution {
         failure = error;
     }
 
-    @Nullable BackendException failure() {
+    @Nullable
+    BackendException failure() {
         return failure;
     }
 

@@ -173,7 +173,8 @@ public final class Executions {
     private void onExecuted(FrameReader received) {
         Execution execution = current;
         if (execution == null || execution.id() != received.id() || !execution.setResponded()) {
-            throw new FrameException("id of EXECUTED: " + received.id() + " (expected: that of the execution in progress)");
+            throw new FrameException(
+                    "id of EXECUTED: " + received.id() + " (expected: that of the execution in progress)");
         }
         FrameReader frame = isMine(execution) ? received : received.copy();
         int count = execution.requests().size();

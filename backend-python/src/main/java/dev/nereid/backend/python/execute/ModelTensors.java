@@ -46,12 +46,14 @@ public final class ModelTensors {
     }
 
     /** Returns the index of an input, or {@code null} for one that is not in the table. */
-    @Nullable Integer inputIndex(String name) {
+    @Nullable
+    Integer inputIndex(String name) {
         return inputIndexes.get(name);
     }
 
     /** Returns the index of an output, or {@code null} for one that is not in the table. */
-    @Nullable Integer outputIndex(String name) {
+    @Nullable
+    Integer outputIndex(String name) {
         return outputIndexes.get(name);
     }
 }

@@ -61,7 +61,8 @@ final class RequestResult {
         this.error = error;
     }
 
-    private record Output(String name, FrameTensor tensor, @Nullable HeldSlot slot) {
+    private record Output(
+            String name, FrameTensor tensor, @Nullable HeldSlot slot) {
         void release() {
             if (slot != null) {
                 slot.release();
@@ -125,7 +126,8 @@ final class RequestResult {
     }
 
     /** Returns the error of a result of this kind. */
-    @Nullable BackendException error() {
+    @Nullable
+    BackendException error() {
         return error;
     }
 
@@ -184,7 +186,8 @@ final class RequestResult {
             if (length < 0 || length > size - position - Integer.BYTES) {
                 throw new BackendException(
                         ErrorCode.INTERNAL,
-                        "output '" + name + "': text " + i + " runs beyond the end of the tensor of " + size + " bytes");
+                        "output '" + name + "': text " + i + " runs beyond the end of the tensor of " + size
+                                + " bytes");
             }
             position += Integer.BYTES + length;
         }

@@ -25,7 +25,6 @@ public final class FrameReader {
     private static final ValueLayout.OfLong U64 = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final ValueLayout.OfDouble F64 =
             ValueLayout.JAVA_DOUBLE_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
-    private static final DataType[] TYPES = DataType.values();
 
     private MemorySegment memory = MemorySegment.NULL;
     private long start;
@@ -221,17 +220,16 @@ public final class FrameReader {
         long segment = u32(what);
         long offset = u64(what);
         long size = u64(what);
-        if (typeNumber < 1 || typeNumber > TYPES.length) {
-            throw new FrameException(what + ": data type " + typeNumber + " (expected: 1 to " + TYPES.length + ")");
-        }
-        DataType type = TYPES[typeNumber - 1];
+        DataType type = ElementTypes.type(what, typeNumber);
         need(what, (long) rank * Long.BYTES);
         long[] dims = new long[rank];
         long elements = 1;
+        long others = 1;
         for (int i = 0; i < rank; i++) {
             dims[i] = memory.get(U64, position);
             position += Long.BYTES;
             elements = product(what, elements, dims[i]);
+            others = product(what, others, Math.max(dims[i], 1)); // no overflow beside a 0 either
         }
         if (type.isFixedSize()) {
             long expected = product(what, elements, type.byteSize());

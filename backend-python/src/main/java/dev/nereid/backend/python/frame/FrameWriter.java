@@ -164,7 +164,7 @@ public final class FrameWriter {
     private void head(int name, DataType type, Shape shape, int segment, long offset, long size) {
         int rank = shape.rank();
         memory.set(U16, position, (short) name);
-        memory.set(ValueLayout.JAVA_BYTE, position + 2, (byte) (type.ordinal() + 1));
+        memory.set(ValueLayout.JAVA_BYTE, position + 2, (byte) ElementTypes.number(type));
         memory.set(ValueLayout.JAVA_BYTE, position + 3, (byte) rank);
         memory.set(U32, position + 4, segment);
         memory.set(U64, position + 8, offset);

@@ -48,8 +48,8 @@ public final class SocketCalls {
             CLibrary.failing("bind", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
     private static final MethodHandle LISTEN =
             CLibrary.failing("listen", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
-    private static final MethodHandle ACCEPT = CLibrary.failing(
-            "accept4", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, ADDRESS, JAVA_INT));
+    private static final MethodHandle ACCEPT =
+            CLibrary.failing("accept4", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, ADDRESS, JAVA_INT));
     private static final MethodHandle POLL =
             CLibrary.failing("poll", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
     private static final MethodHandle SEND =
@@ -176,7 +176,7 @@ public final class SocketCalls {
     /**
      * Sends bytes without blocking.
      *
-     * @param state memory of {@link CLibrary#newState} that no other thread uses meanwhile
+     * @param state memory of {@link #newState} that no other thread uses meanwhile
      * @param socket a connected socket
      * @param bytes native memory
      * @return the number of bytes sent, {@link #FULL}, or {@link #GONE}
@@ -184,7 +184,8 @@ public final class SocketCalls {
     public static long send(MemorySegment state, int socket, MemorySegment bytes) {
         try {
             while (true) {
-                long sent = (long) SEND.invokeExact(state, socket, bytes, bytes.byteSize(), MSG_DONTWAIT | MSG_NOSIGNAL);
+                long sent =
+                        (long) SEND.invokeExact(state, socket, bytes, bytes.byteSize(), MSG_DONTWAIT | MSG_NOSIGNAL);
                 if (sent > 0) {
                     return sent;
                 }

@@ -257,14 +257,15 @@ public final class Worker implements FrameSink {
             return ended;
         }
         long id = nextId();
-        CompletableFuture<FrameReader> unused =
+        CompletableFuture<FrameReader> answered =
                 ask(new FrameWriter().begin(FrameType.FINALIZE, 0, 0, id).end(), id);
-        unused.whenComplete((answer, failure) -> {});
         Executor later = CompletableFuture.delayedExecutor(limit.toMillis(), TimeUnit.MILLISECONDS, Runnable::run);
         CompletableFuture<Void> timer = CompletableFuture.runAsync(
                 () -> kill("it had not ended " + limit.toSeconds() + " s after the call of finalize"), later);
-        ended.whenComplete((end, failure) -> timer.cancel(false));
-        return ended;
+        return ended.whenComplete((end, failure) -> {
+            timer.cancel(false);
+            answered.cancel(false);
+        });
     }
 
     private void run() {
@@ -272,7 +273,7 @@ public final class Worker implements FrameSink {
         try {
             start();
         } catch (BackendException e) {
-            setReason(e.getMessage());
+            setReason(String.valueOf(e.getMessage()));
             hello.completeExceptionally(e);
         } catch (IOException | RuntimeException e) {
             logger.log(WARNING, "start of a process for " + command.instance(), e);
@@ -297,29 +298,17 @@ public final class Worker implements FrameSink {
     }
 
     private void start() throws IOException {
-        byte[] random = new byte[TOKEN_BYTES];
-        new SecureRandom().nextBytes(random);
-        String token = HexFormat.of().formatHex(random);
         int life = -1;
-        try (SocketDirectory directory = SocketDirectory.create(command.runner())) {
-            launch(directory.path(), token);
-            Channel open = new Channel(connect(directory, "connect"), executor);
-            channel = open;
-            requireNonNull(process).onExit().whenComplete((exited, failure) -> open.shutdown());
-            Hello said = readHello(open);
-            if (!said.problem().isEmpty()) {
-                throw new BackendException(ErrorCode.INTERNAL, said.problem());
-            }
-            if (!said.token().equals(token)) {
-                throw new FrameException("token: wrong (expected: that of the command line)");
-            }
-            life = connect(directory, "connect a second time");
-            directory.close();
-            hello.complete(said);
+        try {
+            Connected connected = connect();
+            life = connected.life();
+            hello.complete(connected.hello());
             turns.receiveAlways(receive);
         } catch (FrameException e) {
             throw new BackendException(
-                    ErrorCode.INTERNAL, unhealthy(command.instance()) + " Its first message is wrong: " + e.getMessage(), e);
+                    ErrorCode.INTERNAL,
+                    unhealthy(command.instance()) + " Its first message is wrong: " + e.getMessage(),
+                    e);
         } finally {
             awaitExit();
             if (life >= 0) {
@@ -329,9 +318,33 @@ public final class Worker implements FrameSink {
         }
     }
 
+    /** What the process says of itself, and the descriptor of the socket whose close ends what it has forked. */
+    private record Connected(Hello hello, int life) {}
+
+    private Connected connect() throws IOException {
+        byte[] random = new byte[TOKEN_BYTES];
+        new SecureRandom().nextBytes(random);
+        String token = HexFormat.of().formatHex(random);
+        try (SocketDirectory directory = SocketDirectory.create(command.runner())) {
+            launch(directory.path(), token);
+            Channel open = new Channel(accept(directory, "connect"), executor);
+            channel = open;
+            CompletableFuture<Void> _ = requireNonNull(process).onExit().thenRun(open::shutdown);
+            Hello said = readHello(open);
+            if (!said.problem().isEmpty()) {
+                throw new BackendException(ErrorCode.INTERNAL, said.problem());
+            }
+            if (!said.token().equals(token)) {
+                throw new FrameException("token: wrong (expected: that of the command line)");
+            }
+            return new Connected(said, accept(directory, "connect a second time"));
+        }
+    }
+
     private void launch(Path socket, String token) {
         List<String> arguments = new ArrayList<>(command.python());
-        arguments.add(command.runner().resolve("nereid_python").resolve("__main__.py").toString());
+        arguments.add(
+                command.runner().resolve("nereid_python").resolve("__main__.py").toString());
         arguments.add("--channel=" + socket);
         arguments.add("--life=" + socket);
         arguments.add("--token=" + token);
@@ -373,7 +386,7 @@ public final class Worker implements FrameSink {
     }
 
     /** Accepts a connection of the process. */
-    private int connect(SocketDirectory directory, String what) throws IOException {
+    private int accept(SocketDirectory directory, String what) throws IOException {
         Process started = requireNonNull(process);
         long deadline = System.nanoTime() + CONNECT_LIMIT.toNanos();
         while (true) {
@@ -509,7 +522,7 @@ public final class Worker implements FrameSink {
     }
 
     private void failAnswers(WorkerEnd end) {
-        for (Long id : answers.keySet()) {
+        for (Long id : List.copyOf(answers.keySet())) {
             CompletableFuture<FrameReader> answer = answers.remove(id);
             if (answer != null) {
                 answer.completeExceptionally(failure(end));
@@ -519,7 +532,8 @@ public final class Worker implements FrameSink {
 
     /** Returns the error of a start that the end of the process has cut. */
     private BackendException failure(WorkerEnd end) {
-        StringBuilder text = new StringBuilder(unhealthy(command.instance())).append(' ').append(end.describe());
+        StringBuilder text =
+                new StringBuilder(unhealthy(command.instance())).append(' ').append(end.describe());
         if (!end.lastLines().isEmpty()) {
             text.append(" It printed at last: ").append(String.join(" | ", end.lastLines()));
         }

@@ -59,9 +59,9 @@ final class FakeCallMemory implements CallMemory {
             }
 
             @Override
-        public void written() {}
+            public void written() {}
 
-        @Override
+            @Override
             public void discard() {
                 if (!allocated.remove(offset)) {
                     throw new AssertionError("slot at " + offset + ": discarded twice, or after it was named");

@@ -17,21 +17,21 @@ import org.junit.jupiter.api.Test;
 class FrameReaderTest {
     /** The examples of PROTOCOL.md. */
     private static final String EXECUTE = """
-            78000000040001000100000000000000\
-            07000000000000000000000000000000\
-            00000000000000000000000000000100\
-            00000000010000000000000000000000\
-            00000000610000 0b020000000070000000\
-            00000000080000000000000001000000\
-            00000000020000000000000000000000\
-            0000803f00000040""".replace(" ", "");
+            78 00 00 00 04 00 01 00 01 00 00 00 00 00 00 00
+            07 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
+            00 00 00 00 00 00 00 00 00 00 00 00 00 00 01 00
+            00 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00
+            00 00 00 00 61 00 00 0b 02 00 00 00 00 70 00 00
+            00 00 00 00 00 08 00 00 00 00 00 00 00 01 00 00
+            00 00 00 00 00 02 00 00 00 00 00 00 00 00 00 00
+            00 00 80 3f 00 00 00 40""".replaceAll("\\s", "");
 
     private static final String EXECUTED = """
-            48000000430001000100000000000000\
-            0101010000000000 00000b0200000000\
-            40000000000000000800000000000000\
-            01000000000000000200000000000000\
-            0000803f00000040""".replace(" ", "");
+            48 00 00 00 43 00 01 00 01 00 00 00 00 00 00 00
+            01 01 01 00 00 00 00 00 00 00 0b 02 00 00 00 00
+            40 00 00 00 00 00 00 00 08 00 00 00 00 00 00 00
+            01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00
+            00 00 80 3f 00 00 00 40""".replaceAll("\\s", "");
 
     @Test
     void readsTheExampleOfTheProtocol() {
@@ -54,7 +54,18 @@ class FrameReaderTest {
     @Test
     void writesTheExampleOfTheProtocol() {
         FrameWriter writer = new FrameWriter().begin(FrameType.EXECUTE, 0, 1, 1);
-        writer.u64(7).u64(0).u64(0).u32(0).u16(0).u16(1).u16(0).u16(0).u32(1).u32(0).u32(0).u32(0);
+        writer.u64(7)
+                .u64(0)
+                .u64(0)
+                .u32(0)
+                .u16(0)
+                .u16(1)
+                .u16(0)
+                .u16(0)
+                .u32(1)
+                .u32(0)
+                .u32(0)
+                .u32(0);
         writer.bytes(new byte[] {'a'}).inlineTensor(0, Tensor.ofFloats(Shape.of(1, 2), 1, 2));
         writer.end();
         assertThat(HexFormat.of().formatHex(writer.frame().toArray(ValueLayout.JAVA_BYTE)))
@@ -64,7 +75,11 @@ class FrameReaderTest {
     @Test
     void readsWhatIsWritten() {
         FrameWriter writer = new FrameWriter().begin(FrameType.OPEN, 1, 2, 3);
-        writer.text("grüße").texts(List.of("a", "")).map(Map.of("k", "v")).f64(0.5).u64(-1);
+        writer.text("grüße")
+                .texts(List.of("a", ""))
+                .map(Map.of("k", "v"))
+                .f64(0.5)
+                .u64(-1);
         FrameReader frame = reader(writer.end().frame().toArray(ValueLayout.JAVA_BYTE));
         assertThat(frame.text("text")).isEqualTo("grüße");
         assertThat(frame.texts("texts")).containsExactly("a", "");
@@ -78,7 +93,8 @@ class FrameReaderTest {
 
     @Test
     void namesAFieldThatDoesNotFit() {
-        FrameWriter writer = new FrameWriter().begin(FrameType.LOG, 0, 0, 0).u32(1 << 30).end();
+        FrameWriter writer =
+                new FrameWriter().begin(FrameType.LOG, 0, 0, 0).u32(1 << 30).end();
         FrameReader frame = reader(writer.frame().toArray(ValueLayout.JAVA_BYTE));
         assertThatThrownBy(() -> frame.text("message"))
                 .isInstanceOf(FrameException.class)
@@ -94,6 +110,7 @@ class FrameReaderTest {
         assertRefused(11, new long[] {2}, 7, "7 bytes (expected: 8");
         assertRefused(11, new long[] {-1}, 4, "dimension -1");
         assertRefused(11, new long[] {1L << 40, 1L << 40}, 0, "a shape of more elements than memory has");
+        assertRefused(12, new long[] {0, 1L << 62, 1L << 62}, 0, "a shape of more elements than memory has");
         assertRefused(12, new long[] {1L << 61}, 0, "a shape of more elements than memory has");
         assertRefused(13, new long[] {3}, 11, "11 bytes for 3 texts");
         assertRefused(0, new long[] {1}, 1, "data type 0");

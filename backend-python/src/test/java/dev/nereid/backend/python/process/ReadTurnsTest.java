@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 class ReadTurnsTest {
-    private static final Runnable END = () -> {};
+    private static final Runnable END = new Thread();
 
     private final BlockingQueue<Runnable> frames = new LinkedBlockingQueue<>();
     private final AtomicInteger receivers = new AtomicInteger();
@@ -26,7 +26,7 @@ class ReadTurnsTest {
         assertThat(receivers.incrementAndGet()).isEqualTo(1);
         try {
             Runnable frame = frames.take();
-            if (frame == END) {
+            if (END.equals(frame)) {
                 return false;
             }
             frame.run();
@@ -97,7 +97,7 @@ class ReadTurnsTest {
             AtomicBoolean done = new AtomicBoolean();
             turns.begin();
             frames.add(() -> {
-                if (Thread.currentThread() == self) {
+                if (self.equals(Thread.currentThread())) {
                     mine.incrementAndGet();
                 }
                 done.set(true);
