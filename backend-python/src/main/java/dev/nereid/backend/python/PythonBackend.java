@@ -48,7 +48,10 @@ final class PythonBackend implements Backend {
 
     @Override
     public BackendTraits traits() {
+        // An execution that is not short is deferred, so that no thread waits for it.
         return BackendTraits.DEFAULT
+                .withExecution(BackendTraits.Execution.SHORT)
+                .withMaxDeferred(1)
                 .withParallelInstances()
                 .withPreferredGroups(BackendTraits.PreferredGroup.of(Device.Kind.CPU, 1));
     }

@@ -3,6 +3,7 @@ package dev.nereid.backend.python.execute;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
+import dev.nereid.spi.DeferredExecution;
 import java.util.ArrayDeque;
 import java.util.List;
 import java.util.Queue;
@@ -26,9 +27,13 @@ final class Execution {
     @GuardedBy("lock")
     private boolean closed;
 
+    @GuardedBy("lock")
+    private @Nullable DeferredExecution deferred;
+
     private volatile boolean frames;
     private @Nullable BackendException failure;
     private volatile boolean returned;
+    private volatile boolean isDeferred;
     private boolean responded;
 
     Execution(long id, long first, Batch batch, List<OpenRequest> requests) {
@@ -50,9 +55,51 @@ final class Execution {
         return requests;
     }
 
-    /** Returns whether the current thread is that of the execution. */
+    /** Returns whether the current thread is that of the execution, which has not been deferred. */
     boolean isMine() {
-        return Thread.currentThread().threadId() == thread;
+        return !isDeferred && Thread.currentThread().threadId() == thread;
+    }
+
+    /**
+     * Defers the execution, unless actions are left: from now on the thread that receives continues it.
+     *
+     * @return whether it is deferred now
+     */
+    boolean defer() {
+        lock.lock();
+        try {
+            if (!received.isEmpty()) {
+                return false;
+            }
+            deferred = batch.defer();
+            isDeferred = true;
+            closed = true;
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    boolean isDeferred() {
+        return isDeferred;
+    }
+
+    /** Ends an execution that is deferred. */
+    void finish() {
+        DeferredExecution open;
+        lock.lock();
+        try {
+            open = deferred;
+            deferred = null;
+        } finally {
+            lock.unlock();
+        }
+        BackendException error = failure;
+        if (open != null && error != null) {
+            open.fail(error);
+        } else if (open != null) {
+            open.complete();
+        }
     }
 
     /** Returns a request of this execution, or {@code null} if the handle is of another one. */

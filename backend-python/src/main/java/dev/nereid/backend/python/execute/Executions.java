@@ -68,7 +68,8 @@ public final class Executions {
 
     /** Returns whether requests are open that belong to no execution in progress. */
     public boolean awaited() {
-        return !detached.isEmpty();
+        Execution execution = current;
+        return !detached.isEmpty() || (execution != null && execution.isDeferred());
     }
 
     /**
@@ -109,32 +110,38 @@ public final class Executions {
             batch.inputsRead();
             run(execution);
         } finally {
-            current = null;
             worker.endExecution();
+        }
+        BackendException failure = execution.isDeferred() ? null : execution.failure();
+        if (failure != null) {
+            throw failure;
         }
     }
 
+    /** Waits for the end of an execution, or defers it if that takes long: threads of connections may be here. */
     private void run(Execution execution) {
         while (!execution.isReturned() || !execution.close()) {
             Runnable left = execution.next();
             if (left != null) {
                 left.run();
+                continue;
+            }
+            worker.receiveUntil(execution::isDue);
+            if (execution.isDue()) {
+                continue;
+            } else if (!worker.isDisconnected()) {
+                if (execution.defer()) {
+                    worker.want();
+                    return;
+                }
             } else {
-                worker.receiveUntil(execution::isDue);
+                WorkerEnd end = worker.ended().join();
                 if (!execution.isDue()) {
-                    break;
+                    onError(execution, unhealthy(end));
                 }
             }
         }
-        if (!execution.isReturned()) {
-            BackendException failure = unhealthy(worker.ended().join());
-            failAll(execution, failure);
-            throw failure;
-        }
-        BackendException failure = execution.failure();
-        if (failure != null) {
-            throw failure;
-        }
+        current = null;
     }
 
     /**
@@ -208,6 +215,14 @@ public final class Executions {
         execution.batch().outputsComputed();
         failAll(execution, error);
         execution.setFailure(error);
+        setReturned(execution);
+    }
+
+    private void setReturned(Execution execution) {
+        if (execution.isDeferred()) {
+            current = null;
+            execution.finish();
+        }
         execution.setReturned();
     }
 
@@ -222,7 +237,7 @@ public final class Executions {
                 keep(open, goesOn);
             }
         }
-        execution.setReturned();
+        setReturned(execution);
     }
 
     /** Keeps a request that has not ended: its responses come later. */
@@ -331,12 +346,16 @@ public final class Executions {
     }
 
     /**
-     * Fails what is open: the process has ended. The execution in progress fails on its own thread.
+     * Fails what is open: the process has ended.
      *
      * @param end how it ended
      */
     public void onEnd(WorkerEnd end) {
         BackendException error = unhealthy(end);
+        Execution execution = current;
+        if (execution != null) {
+            doOrLeave(execution, () -> onError(execution, error));
+        }
         for (OpenRequest open : detached.values()) {
             open.fail(error);
         }

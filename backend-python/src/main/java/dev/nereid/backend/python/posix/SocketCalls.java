@@ -13,6 +13,8 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Functions of the C library for sockets and signals, on Linux. Stateless; safe for use by any thread.
@@ -23,6 +25,9 @@ import java.nio.file.Path;
 public final class SocketCalls {
     /** The result of {@link #send} if nothing can be sent now. */
     public static final long FULL = -1;
+
+    /** The result of {@link #receive} if nothing has come in time. */
+    public static final long LATE = -1;
 
     /** The result of {@link #send} and {@link #receive} if the other side is gone. */
     public static final long GONE = 0;
@@ -41,6 +46,8 @@ public final class SocketCalls {
     private static final int EINTR = 4;
     private static final int EAGAIN = 11;
     private static final int SUN_PATH = 108;
+    private static final int SOL_SOCKET = 1;
+    private static final int SO_RCVTIMEO = 20;
 
     private static final MethodHandle SOCKET =
             CLibrary.failing("socket", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT));
@@ -56,6 +63,8 @@ public final class SocketCalls {
             CLibrary.failing("send", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
     private static final MethodHandle RECEIVE =
             CLibrary.failing("recv", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
+    private static final MethodHandle SET_OPTION = CLibrary.failing(
+            "setsockopt", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
     private static final MethodHandle SHUTDOWN =
             CLibrary.failing("shutdown", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
     private static final MethodHandle CLOSE = CLibrary.failing("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
@@ -202,12 +211,35 @@ public final class SocketCalls {
     }
 
     /**
-     * Receives bytes, and waits for the first one.
+     * Limits the wait of {@link #receive}.
+     *
+     * @param socket a connected socket
+     * @param limit the longest wait
+     * @throws PosixException if the socket does not take it
+     */
+    public static void limitReceive(int socket, Duration limit) throws PosixException {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment state = CLibrary.state(arena);
+            MemorySegment time = arena.allocate(2 * JAVA_LONG.byteSize(), JAVA_LONG.byteAlignment());
+            time.set(JAVA_LONG, 0, limit.toSeconds());
+            time.set(JAVA_LONG, JAVA_LONG.byteSize(), TimeUnit.NANOSECONDS.toMicros(limit.toNanosPart()));
+            if ((int) SET_OPTION.invokeExact(state, socket, SOL_SOCKET, SO_RCVTIMEO, time, (int) time.byteSize()) != 0) {
+                throw CLibrary.failure("setsockopt", state);
+            }
+        } catch (PosixException e) {
+            throw e;
+        } catch (Throwable e) {
+            throw CLibrary.notCalled("setsockopt", e);
+        }
+    }
+
+    /**
+     * Receives bytes, and waits for the first one, at most as long as {@link #limitReceive} says.
      *
      * @param state as of {@link #send}
      * @param socket a connected socket
      * @param bytes native memory that gets the bytes
-     * @return the number of bytes received, or {@link #GONE}
+     * @return the number of bytes received, {@link #LATE}, or {@link #GONE}
      */
     public static long receive(MemorySegment state, int socket, MemorySegment bytes) {
         try {
@@ -216,7 +248,13 @@ public final class SocketCalls {
                 if (received > 0) {
                     return received;
                 }
-                if (received == 0 || CLibrary.errno(state) != EINTR) {
+                if (received == 0) {
+                    return GONE;
+                }
+                int errno = CLibrary.errno(state);
+                if (errno == EAGAIN) {
+                    return LATE;
+                } else if (errno != EINTR) {
                     return GONE;
                 }
             }

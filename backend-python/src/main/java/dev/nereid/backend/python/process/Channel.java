@@ -7,8 +7,10 @@ import dev.nereid.backend.python.frame.FrameSink;
 import dev.nereid.backend.python.frame.FrameType;
 import dev.nereid.backend.python.frame.FrameWriter;
 import dev.nereid.backend.python.posix.SocketCalls;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
@@ -22,12 +24,16 @@ import java.util.function.Consumer;
  * a process that does not read until the queue is full is lost. One thread at a time receives.
  */
 final class Channel implements FrameSink {
+    /** The longest wait for frames of a thread that does not wait as long as it takes. */
+    static final Duration PATIENCE = Duration.ofMillis(2);
+
     /** The largest number of bytes that wait for the process. */
     private static final long MAX_QUEUED = 256L << 20;
 
     private static final int INITIAL_BUFFER = 64 << 10;
     private static final int KEPT_BUFFER = 1 << 20;
     private static final int POLL_MILLIS = 200;
+    private static final int IDLE_MILLIS = 60_000;
     private static final long FRAME_LIMIT = (1L << 31) - 8;
 
     private final int socket;
@@ -64,8 +70,10 @@ final class Channel implements FrameSink {
      *
      * @param socket the descriptor, owned by the channel from now on
      * @param executor runs the task that waits for a socket that is full
+     * @throws IOException if the socket cannot be used
      */
-    Channel(int socket, Executor executor) {
+    Channel(int socket, Executor executor) throws IOException {
+        SocketCalls.limitReceive(socket, PATIENCE);
         this.socket = socket;
         this.executor = executor;
     }
@@ -179,18 +187,24 @@ final class Channel implements FrameSink {
      * Receives what is there, waits for it if there is nothing, and passes each whole frame to the consumer. For one thread at a
      * time.
      *
+     * @param waits whether this waits as long as it takes, or for {@link #PATIENCE} at most
      * @param frames receives frames, which are valid during the call
      * @return whether the channel is still open
      * @throws FrameException if a frame has no valid header, and as the consumer
      */
-    boolean receive(Consumer<FrameReader> frames) {
+    boolean receive(boolean waits, Consumer<FrameReader> frames) {
         if (!use()) {
             return false;
         }
         try {
+            while (waits && !SocketCalls.awaitReadable(socket, IDLE_MILLIS)) {
+                // Nothing has come.
+            }
             long received = SocketCalls.receive(receiveState, socket, buffer.asSlice(filled));
             if (received == SocketCalls.GONE) {
                 return false;
+            } else if (received == SocketCalls.LATE) {
+                return true;
             }
             filled += received;
         } finally {

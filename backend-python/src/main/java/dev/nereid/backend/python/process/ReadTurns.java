@@ -87,28 +87,42 @@ final class ReadTurns {
     }
 
     /**
-     * Receives as the thread that executes, or waits while another thread receives, until something has happened.
+     * Receives as the thread that executes, or waits while another thread receives, until something has happened, or for a
+     * limited time.
      *
      * @param done whether it has happened; the thread that makes it happen calls {@link #wake}
-     * @param receive as of {@link #receiveAlways}
+     * @param receive receives once, waits a short time at most, and returns whether the channel is still open
+     * @param limitNanos the longest time
      */
-    void receiveUntil(BooleanSupplier done, BooleanSupplier receive) {
+    void receiveUntil(BooleanSupplier done, BooleanSupplier receive, long limitNanos) {
         Thread self = Thread.currentThread();
+        long begin = System.nanoTime();
         while (!done.getAsBoolean() && !ended) {
             if (turn.compareAndSet(null, self)) {
                 try {
                     while (!done.getAsBoolean() && !ended) {
                         if (!receive.getAsBoolean()) {
                             ended = true;
+                        } else if (!done.getAsBoolean() && System.nanoTime() - begin >= limitNanos) {
+                            return;
                         }
                     }
                 } finally {
                     turn.set(null);
                 }
             } else {
-                LockSupport.park(this);
+                long left = limitNanos - (System.nanoTime() - begin);
+                if (left <= 0) {
+                    return;
+                }
+                LockSupport.parkNanos(this, left);
             }
         }
+    }
+
+    /** Returns whether the channel has ended. */
+    boolean isEnded() {
+        return ended;
     }
 
     /** Says that the current thread executes no more. */

@@ -61,7 +61,8 @@ public final class Worker implements FrameSink {
     private final AtomicLong ids = new AtomicLong();
     private final ReentrantLock ending = new ReentrantLock();
     private final Consumer<FrameReader> dispatch = this::dispatch;
-    private final BooleanSupplier receive = this::receive;
+    private final BooleanSupplier receive = () -> receive(true);
+    private final BooleanSupplier receiveShortly = () -> receive(false);
 
     @GuardedBy("ending")
     private @Nullable String reason;
@@ -186,13 +187,18 @@ public final class Worker implements FrameSink {
     }
 
     /**
-     * Receives frames, or waits while another thread receives them, until something has happened or the process has ended.
-     * For the thread of an execution, one at a time, after {@link #beginExecution}.
+     * Receives frames, or waits while another thread receives them, until something has happened, the process has ended, or
+     * some milliseconds have passed. For the thread of an execution, one at a time, after {@link #beginExecution}.
      *
      * @param done whether it has happened; the thread that makes it happen calls {@link #wake}
      */
     public void receiveUntil(BooleanSupplier done) {
-        turns.receiveUntil(done, receive);
+        turns.receiveUntil(done, receiveShortly, Channel.PATIENCE.toNanos());
+    }
+
+    /** Returns whether no frame will come any more, since the process has ended or is about to end. */
+    public boolean isDisconnected() {
+        return turns.isEnded();
     }
 
     /** Returns the memory that the process alone has in use, in bytes; 0 if that is not known. */
@@ -419,7 +425,7 @@ public final class Worker implements FrameSink {
     private Hello readHello(Channel open) {
         List<Hello> said = new ArrayList<>();
         while (said.isEmpty()) {
-            boolean more = open.receive(frame -> {
+            boolean more = open.receive(true, frame -> {
                 if (frame.type() != FrameType.HELLO) {
                     throw new FrameException("type of the first frame: " + frame.type() + " (expected: HELLO)");
                 }
@@ -432,10 +438,10 @@ public final class Worker implements FrameSink {
         return said.getFirst();
     }
 
-    private boolean receive() {
+    private boolean receive(boolean waits) {
         Channel open = requireNonNull(channel);
         try {
-            return open.receive(dispatch);
+            return open.receive(waits, dispatch);
         } catch (FrameException e) {
             kill("it sent a wrong message: " + e.getMessage());
             return false;
