@@ -18,7 +18,6 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -44,9 +43,7 @@ import org.yaml.snakeyaml.constructor.SafeConstructor;
 @Timeout(300)
 @Tag("slow")
 final class ImageIT {
-    private static final Path ASSEMBLE = InstalledServer.CHECKOUT.resolve("distribution/src/image/assemble");
     private static final long MAX_BYTES = 150_000_000;
-    private static final String FOREIGN_USER = "54321:54321";
     private static final long SECONDS_TO_STOP = 60;
 
     /** Java SE, and what the server and its tools use beyond it. */
@@ -63,6 +60,7 @@ final class ImageIT {
 
     private static Path output;
 
+    private static ImageRoot image;
     private static OciLayout layout;
     private static Path root;
 
@@ -71,26 +69,14 @@ final class ImageIT {
         assumeTrue(Files.isExecutable(Path.of("/usr/bin/dpkg-query")), "packages of Debian: not on this system");
         Tool.requireMounts();
         output = directory.resolve("output");
-        Tool.succeed(
-                directory,
-                "env",
-                "JAVA_HOME=" + System.getProperty("java.home"),
-                ASSEMBLE.toString(),
-                InstalledServer.HOME.toString(),
-                output.toString(),
-                "test");
+        ImageRoot.assemble(output);
         try (Stream<Path> files = Files.list(output)) {
             assertThat(files).as("nothing else stays").hasSize(2);
         }
-        layout = new OciLayout(unpack(file(".oci.tar"), "layout"));
-        root = Files.createDirectory(directory.resolve("root"));
-        layout.unpackTo(root);
-        Tool.succeed(
-                directory,
-                "cp",
-                "-r",
-                InstalledServer.MODELS + "/.",
-                root.resolve("models").toString());
+        image = ImageRoot.unpack(file(".oci.tar"), directory);
+        layout = image.layout();
+        root = image.directory();
+        image.addModels(InstalledServer.MODELS);
     }
 
     @Test
@@ -105,7 +91,7 @@ final class ImageIT {
         assertThat(root.resolve("bin/sh")).doesNotExist();
 
         int port = PageScript.freePort();
-        Process server = serve("exec", "--http-port=" + port);
+        Process server = image.serve("exec", log(), "--http-port=" + port);
         try {
             assertThat(infer(server, port)).contains("[6,8,10,12]");
             server.destroy();
@@ -119,10 +105,10 @@ final class ImageIT {
     /** Engines mount {@code --tmpfs /tmp} so that nothing in it is executed, and libraries cannot be loaded. */
     @Test
     void aDirectoryThatExecutesNothingIsNamedWithWhatToDo() throws Exception {
-        Process server = serve("noexec", "--http-port=0");
+        Process server = image.serve("noexec", log(), "--http-port=0");
         try {
             assertThat(server.waitFor(SECONDS_TO_STOP, TimeUnit.SECONDS)).isTrue();
-            String log = Files.readString(directory.resolve("log.txt"));
+            String log = Files.readString(log());
             assertThat(server.exitValue()).as(log).isEqualTo(1);
             assertThat(log).contains("mounted noexec", "--tmpfs /tmp:exec", "\"directory\":\"/tmp/nereid-");
         } finally {
@@ -168,7 +154,7 @@ final class ImageIT {
         assertThat(release.replaceAll("(?s).*MODULES=\"([^\"]*)\".*", "$1").split(" "))
                 .containsExactlyInAnyOrder(MODULES);
         // Debuggers of plugins need an agent, which the JVM loads at its start.
-        List<String> command = inImage("exec");
+        List<String> command = image.command("exec");
         command.addAll(List.of(
                 "/opt/java/bin/java",
                 "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0",
@@ -240,7 +226,7 @@ final class ImageIT {
                 "env",
                 "JAVA_HOME=" + System.getProperty("java.home"),
                 "PATH=" + failing + ":" + System.getenv("PATH"),
-                ASSEMBLE.toString(),
+                ImageRoot.ASSEMBLE.toString(),
                 InstalledServer.HOME.toString(),
                 target.toString(),
                 "test");
@@ -280,7 +266,8 @@ final class ImageIT {
 
     @Test
     void aWrongServerIsNamed() throws Exception {
-        Tool.Result result = Tool.run(directory, ASSEMBLE.toString(), directory.toString(), output.toString(), "test");
+        Tool.Result result =
+                Tool.run(directory, ImageRoot.ASSEMBLE.toString(), directory.toString(), output.toString(), "test");
 
         assertThat(result.status()).isEqualTo(1);
         assertThat(result.out()).contains("no lib/nereid.jar (expected: an installed server)");
@@ -291,8 +278,11 @@ final class ImageIT {
     }
 
     private static String name() {
-        String machine = System.getProperty("os.arch").equals("aarch64") ? "aarch64" : "x86_64";
-        return "nereid-test-linux-" + machine;
+        return "nereid-test-linux-" + ImageRoot.machine();
+    }
+
+    private static Path log() {
+        return directory.resolve("log.txt");
     }
 
     private static Path unpack(Path file, String name) throws IOException, InterruptedException {
@@ -312,46 +302,6 @@ final class ImageIT {
         return options;
     }
 
-    /** Starts the command of the image; see {@link #inImage}. */
-    private static Process serve(String execution, String... flags) throws Exception {
-        JsonObject config = layout.config().getAsJsonObject("config");
-        List<String> command = inImage(execution);
-        command.addAll(OciLayout.strings(config.getAsJsonArray("Entrypoint")));
-        OciLayout.strings(config.getAsJsonArray("Cmd")).stream()
-                .filter(argument -> !argument.contains("-address="))
-                .forEach(command::add);
-        command.addAll(List.of("--grpc-port=0", "--metrics-port=0"));
-        command.addAll(List.of(flags));
-        return new ProcessBuilder(command)
-                .directory(root.toFile())
-                .redirectErrorStream(true)
-                .redirectOutput(directory.resolve("log.txt").toFile())
-                .start();
-    }
-
-    /**
-     * Returns what begins a command that runs in the image as in container engines with {@code --read-only} and
-     * {@code --tmpfs /tmp}.
-     *
-     * @param execution whether files in the mounted directory may be executed: {@code exec} or {@code noexec}
-     */
-    private static List<String> inImage(String execution) throws Exception {
-        List<String> command = new ArrayList<>(List.of(
-                "unshare",
-                "--mount",
-                "sh",
-                "-c",
-                "set -e; mount --bind . .; cd \"$PWD\"; mount -o remount,ro,bind .;"
-                        + " mount -t tmpfs -o mode=1777," + execution
-                        + " tmpfs tmp; mount -t proc proc proc; mount --bind /dev dev;"
-                        + " ! touch opt/file 2>/dev/null; exec env -i \"$@\"",
-                "sh"));
-        command.addAll(
-                OciLayout.strings(layout.config().getAsJsonObject("config").getAsJsonArray("Env")));
-        command.addAll(List.of("/usr/sbin/chroot", "--userspec=" + FOREIGN_USER, "."));
-        return command;
-    }
-
     /** Sends a request as soon as the server listens. */
     private static String infer(Process server, int port) throws IOException, InterruptedException {
         HttpRequest request = HttpRequest.newBuilder(
@@ -362,9 +312,7 @@ final class ImageIT {
                 .build();
         try (HttpClient client = HttpClient.newHttpClient()) {
             while (true) {
-                assertThat(server.isAlive())
-                        .as(Files.readString(directory.resolve("log.txt")))
-                        .isTrue();
+                assertThat(server.isAlive()).as(Files.readString(log())).isTrue();
                 try {
                     HttpResponse<String> response = client.send(request, HttpResponse.BodyHandlers.ofString());
                     if (response.statusCode() == 200) {
