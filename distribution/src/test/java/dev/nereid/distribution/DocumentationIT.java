@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.distribution.testing.InstalledServer;
 import dev.nereid.distribution.testing.MarkdownPage;
 import dev.nereid.distribution.testing.PageScript;
+import dev.nereid.distribution.testing.PythonProgram;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -94,6 +95,24 @@ final class DocumentationIT {
         String output = follow("docs/text-generation.md");
         assertThat(output.split("\"text_output\":", -1)).hasSize(80 + 1);
         assertThat(output).containsPattern("\"batch_size\":[234]\\b");
+    }
+
+    @Test
+    void pythonModels() throws IOException, InterruptedException {
+        PythonProgram.withNumPy();
+
+        assertThat(follow("docs/python.md").split("HELLO", -1)).hasSize(4 + 1);
+    }
+
+    @Test
+    void theExamplesInPython() throws IOException, InterruptedException {
+        PythonProgram.withNumPy();
+
+        assertThat(follow("examples/python/README.md"))
+                .contains("[6,17,28,39]", "[11,22,33,44,6,7,8,9,15,25,35,45]")
+                .containsPattern("(?s)label.{1,8}seven.*label.{1,8}seven")
+                .contains("PICTURE: begins with b'# Py' (expected: a PNG, PGM or PPM file)")
+                .containsPattern("(?s)data: .*one.*data: .*time");
     }
 
     /** Saves the files of a document, runs its commands one after another, and returns their output. */

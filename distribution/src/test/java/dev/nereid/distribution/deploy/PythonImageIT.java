@@ -31,6 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("slow")
 final class PythonImageIT {
     private static final long MAX_BYTES = 185_000_000;
+    private static final long SECONDS_TO_START = 120;
     private static final long SECONDS_TO_STOP = 60;
 
     /** More than {@code /dev/shm} takes. */
@@ -152,8 +153,11 @@ final class PythonImageIT {
 
     private static void awaitReady(Process server, Path log, HttpClient client, URI uri)
             throws IOException, InterruptedException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(SECONDS_TO_START);
         while (true) {
-            assertThat(server.isAlive()).as(Files.readString(log)).isTrue();
+            assertThat(server.isAlive() && System.nanoTime() - end < 0)
+                    .as(Files.readString(log))
+                    .isTrue();
             try {
                 HttpResponse<Void> response =
                         client.send(HttpRequest.newBuilder(uri).build(), HttpResponse.BodyHandlers.discarding());
