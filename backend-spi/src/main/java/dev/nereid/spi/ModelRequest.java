@@ -107,8 +107,8 @@ public interface ModelRequest {
     ModelRequest input(String name, Tensor tensor);
 
     /**
-     * Adds an input in memory of the caller that is released as soon as nothing reads it any more. The request is complete
-     * then, its responses are closed, and the leases on their outputs and on the inputs of the other model have ended.
+     * Adds an input in memory of the caller, which gets it back. That is as soon as nothing reads it any more: the request is
+     * complete then, its responses are closed, and the leases on their outputs and on the inputs of the other model have ended.
      *
      * @param name as of {@link #input(String, Tensor)}
      * @param tensor its content, in memory that any thread may use; not to be changed until {@code release} runs

@@ -52,6 +52,7 @@ class ArchitectureTest {
             "backend-onnx",
             "backend-tensorrt",
             "backend-tensorflow",
+            "backend-python",
             "cache-redis",
             "storage-s3",
             "examples/char_lm",
@@ -317,12 +318,13 @@ class ArchitectureTest {
                                 SCHEDULER,
                                 DISTRIBUTION,
                                 "dev.nereid.cuda..",
+                                "dev.nereid.backend.python.process..",
                                 "dev.nereid.testkit.contract..",
                                 "dev.nereid.testkit.server..")
                         .should()
                         .accessTargetWhere(makingOfThreads())
-                        .because("threads are made by the server, the scheduler, what waits for GPUs, and tests of"
-                                + " backends"),
+                        .because("threads are made by the server, the scheduler, what waits for GPUs and processes, and"
+                                + " tests of backends"),
                 methods()
                         .that()
                         .areDeclaredInClassesThat(resideInAPackage("dev.nereid.."))
@@ -357,6 +359,7 @@ class ArchitectureTest {
                 LayerRules.frontendGrpc(),
                 LayerRules.frontendHttp(),
                 LayerRules.scheduler(),
+                LayerRules.backendPython(),
                 PackageRules.noCyclesOfPackages(),
                 PackageRules.noLargeCyclesOfClasses(),
                 PackageRules.size(LARGE_PACKAGES),

@@ -89,6 +89,37 @@ final class LayerRules {
                 .because("a request is understood without the queue, and the queue without the instances");
     }
 
+    /** Returns the rule of the Python backend: what a process does is understood without the instance that has it. */
+    static ArchRule backendPython() {
+        return layers(
+                        "dev.nereid.backend.python",
+                        "call",
+                        "report",
+                        "execute",
+                        "environment",
+                        "process",
+                        "memory",
+                        "frame",
+                        "posix")
+                .whereLayer("call")
+                .mayOnlyAccessLayers("memory", "frame")
+                .whereLayer("report")
+                .mayOnlyAccessLayers("frame")
+                .whereLayer("execute")
+                .mayOnlyAccessLayers("process", "memory", "frame")
+                .whereLayer("environment")
+                .mayOnlyAccessLayers("frame")
+                .whereLayer("process")
+                .mayOnlyAccessLayers("frame", "posix")
+                .whereLayer("memory")
+                .mayOnlyAccessLayers("frame", "posix")
+                .whereLayer("frame")
+                .mayNotAccessAnyLayer()
+                .whereLayer("posix")
+                .mayNotAccessAnyLayer()
+                .because("a process is understood without the model, and frames without the process");
+    }
+
     /**
      * Returns the layers of a module: its root package, which may use all others, and its subpackages. A layer without
      * classes breaks the rule.

@@ -1,7 +1,7 @@
 package dev.nereid.backend.python;
 
 import dev.nereid.backend.python.call.ModelCalls;
-import dev.nereid.backend.python.call.SharedCallMemory;
+import dev.nereid.backend.python.call.SharedTensorMemory;
 import dev.nereid.backend.python.execute.Executions;
 import dev.nereid.backend.python.execute.ModelTensors;
 import dev.nereid.backend.python.frame.CompletedFrame;
@@ -126,7 +126,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         boolean decoupled = model.settings().decoupled();
         int inlineLimit = program.settings().inlineLimit();
         executions = new Executions(name, worker, memory, tensors, decoupled, inlineLimit, model.logger());
-        calls = new ModelCalls(model.models(), this::send, new SharedCallMemory(memory), inlineLimit, model.logger());
+        calls = new ModelCalls(model.models(), this::send, new SharedTensorMemory(memory), inlineLimit, model.logger());
         long id = worker.nextId();
         FrameWriter frame = new FrameWriter()
                 .begin(FrameType.INITIALIZE, 0, 0, id)

@@ -52,7 +52,7 @@ record CallFrame(
         private final String name;
         private final FrameTensor tensor;
         private final MemorySegment data;
-        private final AtomicReference<CallMemory.@Nullable Held> slot;
+        private final AtomicReference<TensorMemory.@Nullable Held> slot;
 
         /**
          * Creates an input.
@@ -60,7 +60,7 @@ record CallFrame(
          * @param tensor type, shape and size
          * @param slot the slot with the elements; {@code null} for an input within the frame
          */
-        Input(String name, FrameTensor tensor, CallMemory.@Nullable Held slot) {
+        Input(String name, FrameTensor tensor, TensorMemory.@Nullable Held slot) {
             this.name = name;
             this.tensor = tensor;
             data = slot == null ? tensor.data() : slot.data();
@@ -87,7 +87,7 @@ record CallFrame(
 
         /** Releases the slot, if there is one and it is not released. Called by any thread. */
         void release() {
-            CallMemory.Held held = slot.getAndSet(null);
+            TensorMemory.Held held = slot.getAndSet(null);
             if (held != null) {
                 held.release();
             }
@@ -101,7 +101,7 @@ record CallFrame(
      * @param memory holds the slots of inputs
      * @throws FrameException if the frame is broken; then no slot is held
      */
-    static CallFrame read(FrameReader frame, CallMemory memory) {
+    static CallFrame read(FrameReader frame, TensorMemory memory) {
         long execution = frame.u64("execution");
         long correlation = frame.u64("correlation id");
         long timeout = frame.u64("timeout");
@@ -150,7 +150,7 @@ record CallFrame(
         return number == 0 ? Optional.empty() : Optional.of(Sequence.of(number, start, end));
     }
 
-    private static List<Input> inputs(FrameReader frame, int count, CallMemory memory) {
+    private static List<Input> inputs(FrameReader frame, int count, TensorMemory memory) {
         List<Input> inputs = new ArrayList<>();
         boolean complete = false;
         try {

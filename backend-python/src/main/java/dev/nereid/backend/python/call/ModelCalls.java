@@ -35,7 +35,7 @@ public final class ModelCalls {
     static final long MAX_INPUT_BYTES = 1L << 30;
 
     private final ModelClient models;
-    private final CallMemory memory;
+    private final TensorMemory memory;
     private final System.Logger log;
     private final ResponseFrames frames;
     private final ModelControls controls;
@@ -55,7 +55,7 @@ public final class ModelCalls {
      * @param inlineLimit the largest output that is sent within a frame, in bytes
      * @param log receives errors that are defects
      */
-    public ModelCalls(ModelClient models, FrameSink sink, CallMemory memory, int inlineLimit, System.Logger log) {
+    public ModelCalls(ModelClient models, FrameSink sink, TensorMemory memory, int inlineLimit, System.Logger log) {
         this.models = models;
         this.memory = memory;
         this.log = log;

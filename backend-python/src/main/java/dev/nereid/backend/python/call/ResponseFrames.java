@@ -29,7 +29,7 @@ final class ResponseFrames {
     private static final int MAX_RANK = 255;
 
     private final FrameSink sink;
-    private final CallMemory memory;
+    private final TensorMemory memory;
     private final long inlineLimit;
     private final WriterPool writers = new WriterPool();
 
@@ -38,7 +38,7 @@ final class ResponseFrames {
      *
      * @param inlineLimit the largest output that is sent within a frame, in bytes
      */
-    ResponseFrames(FrameSink sink, CallMemory memory, long inlineLimit) {
+    ResponseFrames(FrameSink sink, TensorMemory memory, long inlineLimit) {
         this.sink = sink;
         this.memory = memory;
         this.inlineLimit = inlineLimit;
@@ -55,7 +55,7 @@ final class ResponseFrames {
         check("number of outputs", names.size(), FrameType.MAX_COUNT);
         String parameters = parameters(response);
         int flags = HAS_RESPONSE | (isFinal ? FINAL : 0);
-        List<CallMemory.Incoming> slots = new ArrayList<>(2);
+        List<TensorMemory.Incoming> slots = new ArrayList<>(2);
         FrameWriter writer = writers.take();
         boolean sent = false;
         try {
@@ -70,16 +70,16 @@ final class ResponseFrames {
             sent = true;
         } finally {
             if (!sent) {
-                slots.forEach(CallMemory.Incoming::discard);
+                slots.forEach(TensorMemory.Incoming::discard);
             }
             writers.give(writer);
         }
     }
 
-    private void put(FrameWriter writer, int name, Tensor tensor, List<CallMemory.Incoming> slots) {
+    private void put(FrameWriter writer, int name, Tensor tensor, List<TensorMemory.Incoming> slots) {
         check("dimensions of an output", tensor.shape().rank(), MAX_RANK);
         long size = tensor.byteSize();
-        CallMemory.Incoming slot = size <= inlineLimit ? null : memory.allocate(size);
+        TensorMemory.Incoming slot = size <= inlineLimit ? null : memory.allocate(size);
         if (slot != null) {
             slots.add(slot);
             MemorySegment.copy(tensor.data(), 0, slot.data(), 0, size);

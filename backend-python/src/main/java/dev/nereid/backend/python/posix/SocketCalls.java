@@ -223,7 +223,8 @@ public final class SocketCalls {
             MemorySegment time = arena.allocate(2 * JAVA_LONG.byteSize(), JAVA_LONG.byteAlignment());
             time.set(JAVA_LONG, 0, limit.toSeconds());
             time.set(JAVA_LONG, JAVA_LONG.byteSize(), TimeUnit.NANOSECONDS.toMicros(limit.toNanosPart()));
-            if ((int) SET_OPTION.invokeExact(state, socket, SOL_SOCKET, SO_RCVTIMEO, time, (int) time.byteSize()) != 0) {
+            if ((int) SET_OPTION.invokeExact(state, socket, SOL_SOCKET, SO_RCVTIMEO, time, (int) time.byteSize())
+                    != 0) {
                 throw CLibrary.failure("setsockopt", state);
             }
         } catch (PosixException e) {

@@ -4,7 +4,10 @@ import dev.nereid.backend.python.posix.SocketCalls;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
 
 /**
  * A socket that listens in a directory that only its user may enter, for the start of one process. For one thread.
@@ -13,6 +16,10 @@ import java.nio.file.attribute.PosixFilePermissions;
  * removes them if it has not.
  */
 final class SocketDirectory implements AutoCloseable {
+    private static final String PREFIX = "nereid-python-";
+    private static final FileAttribute<Set<PosixFilePermission>> OWNER_ONLY =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
+
     private final Path directory;
     private final Path path;
     private final int socket;
@@ -33,10 +40,10 @@ final class SocketDirectory implements AutoCloseable {
     static SocketDirectory create(Path other) throws IOException {
         Path directory;
         try {
-            directory = createDirectory(Path.of(System.getProperty("java.io.tmpdir")));
+            directory = Files.createTempDirectory(PREFIX, OWNER_ONLY);
         } catch (IOException e) {
             try {
-                directory = createDirectory(other);
+                directory = Files.createTempDirectory(other, PREFIX, OWNER_ONLY);
             } catch (IOException second) {
                 e.addSuppressed(second);
                 throw e;
@@ -49,13 +56,6 @@ final class SocketDirectory implements AutoCloseable {
             Files.deleteIfExists(directory);
             throw e;
         }
-    }
-
-    private static Path createDirectory(Path parent) throws IOException {
-        return Files.createTempDirectory(
-                parent,
-                "nereid-python-",
-                PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
     }
 
     /** Returns the path on which the socket listens. */

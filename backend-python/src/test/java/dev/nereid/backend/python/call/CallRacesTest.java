@@ -50,7 +50,7 @@ class CallRacesTest {
         boolean closes = random.nextInt(4) == 0;
         int spin = random.nextInt(200);
         LeakCheckingMemory outputs = new LeakCheckingMemory();
-        FakeCallMemory memory = new FakeCallMemory();
+        FakeTensorMemory memory = new FakeTensorMemory();
         SentFrames sent = new SentFrames(memory);
         FakeModelClient models = new FakeModelClient(outputs).withDecoupled("stream");
         ModelCalls calls = new ModelCalls(models, sent, memory, 16, new RecordedLog());
@@ -58,8 +58,8 @@ class CallRacesTest {
                 new CallWriter(1, "stream")
                         .stream(window)
                                 .input("IN", Tensor.ofFloats(Shape.of(2), 1, 2))
-                                .slot("SLOT", DataType.UINT8, Shape.of(4), FakeCallMemory.OUTGOING, 0, 4)
-                                .slot("TEXTS", DataType.BYTES, Shape.of(0), FakeCallMemory.OUTGOING, 0, 0)
+                                .slot("SLOT", DataType.UINT8, Shape.of(4), FakeTensorMemory.OUTGOING, 0, 4)
+                                .slot("TEXTS", DataType.BYTES, Shape.of(0), FakeTensorMemory.OUTGOING, 0, 0)
                                 .frame(),
                 _ -> null);
         FakeModelRequest request = models.sent().getFirst();
@@ -132,7 +132,7 @@ class CallRacesTest {
         try (ExecutorService threads = Executors.newFixedThreadPool(1)) {
             for (int round = 0; round < 1_000; round++) {
                 LeakCheckingMemory outputs = new LeakCheckingMemory();
-                FakeCallMemory memory = new FakeCallMemory();
+                FakeTensorMemory memory = new FakeTensorMemory();
                 SentFrames sent = new SentFrames(memory);
                 FakeModelClient models = new FakeModelClient(outputs, "m");
                 ModelCalls calls = new ModelCalls(models, sent, memory, 16, new RecordedLog());
@@ -146,7 +146,7 @@ class CallRacesTest {
                 for (int i = 0; i < 5; i++) {
                     calls.onCall(
                             new CallWriter(i, "m")
-                                    .slot("SLOT", DataType.UINT8, Shape.of(4), FakeCallMemory.OUTGOING, 0, 4)
+                                    .slot("SLOT", DataType.UINT8, Shape.of(4), FakeTensorMemory.OUTGOING, 0, 4)
                                     .frame(),
                             _ -> null);
                 }

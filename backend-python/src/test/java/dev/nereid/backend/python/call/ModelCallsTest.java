@@ -39,7 +39,7 @@ class ModelCallsTest {
 
     private final LeakCheckingMemory outputs = new LeakCheckingMemory();
     private final FakeModelClient models = new FakeModelClient(outputs, "twice", "busy").withDecoupled("stream");
-    private final FakeCallMemory memory = new FakeCallMemory();
+    private final FakeTensorMemory memory = new FakeTensorMemory();
     private final SentFrames sent = new SentFrames(memory);
     private final RecordedLog log = new RecordedLog();
     private final ModelCalls calls = new ModelCalls(models, sent, memory, 16, log);
@@ -114,7 +114,7 @@ class ModelCallsTest {
         memory.outgoing.setAtIndex(ValueLayout.JAVA_FLOAT, 3, 6);
         byte[] frame = new CallWriter(1, "twice")
                 .input("IN", Tensor.ofFloats(TWO, 1, 2))
-                .slot("SLOT", DataType.FP32, TWO, FakeCallMemory.OUTGOING, 8, 8)
+                .slot("SLOT", DataType.FP32, TWO, FakeTensorMemory.OUTGOING, 8, 8)
                 .input("LARGE", Tensor.ofFloats(Shape.of(10_000), new float[10_000]))
                 .bytes();
         calls.onCall(CallWriter.reader(frame), _ -> null);
@@ -145,7 +145,7 @@ class ModelCallsTest {
         memory.outgoing.set(ValueLayout.JAVA_BYTE, 4, (byte) 'a');
         calls.onCall(
                 new CallWriter(1, "twice")
-                        .slot("IN", DataType.BYTES, Shape.of(1), FakeCallMemory.OUTGOING, 0, 5)
+                        .slot("IN", DataType.BYTES, Shape.of(1), FakeTensorMemory.OUTGOING, 0, 5)
                         .frame(),
                 _ -> null);
         assertThat(memory.held).hasValue(0);
@@ -463,7 +463,7 @@ class ModelCallsTest {
         assertThat(sent.responses).hasSize(1);
         calls.onCall(
                 new CallWriter(3, "twice")
-                        .slot("IN", DataType.UINT8, Shape.of(4), FakeCallMemory.OUTGOING, 0, 4)
+                        .slot("IN", DataType.UINT8, Shape.of(4), FakeTensorMemory.OUTGOING, 0, 4)
                         .frame(),
                 _ -> null);
         assertThat(models.sent()).hasSize(2);
@@ -488,7 +488,7 @@ class ModelCallsTest {
     void refusesAShapeWithoutANumberOfElements() {
         calls.onCall(
                 new CallWriter(1, "twice")
-                        .slot("IN", DataType.FP32, Shape.of(0, 1L << 62, 1L << 62), FakeCallMemory.OUTGOING, 0, 0)
+                        .slot("IN", DataType.FP32, Shape.of(0, 1L << 62, 1L << 62), FakeTensorMemory.OUTGOING, 0, 0)
                         .frame(),
                 _ -> null);
 
@@ -504,8 +504,8 @@ class ModelCallsTest {
                 .output("OUT")
                 .parameter("text", "abc")
                 .input("IN", Tensor.ofFloats(TWO, 1, 2))
-                .slot("SLOT", DataType.FP32, TWO, FakeCallMemory.OUTGOING, 8, 8)
-                .slot("OTHER", DataType.FP32, TWO, FakeCallMemory.OUTGOING, 16, 8)
+                .slot("SLOT", DataType.FP32, TWO, FakeTensorMemory.OUTGOING, 8, 8)
+                .slot("OTHER", DataType.FP32, TWO, FakeTensorMemory.OUTGOING, 16, 8)
                 .bytes();
         int broken = 0;
         for (int length = 16; length < frame.length - 7; length++) {
@@ -524,7 +524,7 @@ class ModelCallsTest {
     @Test
     void refusesForeignSegmentsAndNumbersInUse() {
         CallWriter foreign = new CallWriter(1, "twice")
-                .slot("A", DataType.FP32, TWO, FakeCallMemory.OUTGOING, 8, 8)
+                .slot("A", DataType.FP32, TWO, FakeTensorMemory.OUTGOING, 8, 8)
                 .slot("B", DataType.FP32, TWO, 7, 8, 8);
         assertThatThrownBy(() -> calls.onCall(foreign.frame(), _ -> null))
                 .isInstanceOf(FrameException.class)
@@ -544,7 +544,7 @@ class ModelCallsTest {
                 .output("OUT")
                 .parameter("text", "abc")
                 .input("IN", Tensor.ofFloats(TWO, 1, 2))
-                .slot("SLOT", DataType.FP32, TWO, FakeCallMemory.OUTGOING, 8, 8)
+                .slot("SLOT", DataType.FP32, TWO, FakeTensorMemory.OUTGOING, 8, 8)
                 .bytes();
         for (int i = 0; i < 20_000; i++) {
             byte[] changed = valid.clone();
@@ -579,7 +579,7 @@ class ModelCallsTest {
         ModelCalls other = new ModelCalls(broken, sent, memory, 16, log);
         other.onCall(
                 new CallWriter(1, "twice")
-                        .slot("IN", DataType.UINT8, Shape.of(4), FakeCallMemory.OUTGOING, 0, 4)
+                        .slot("IN", DataType.UINT8, Shape.of(4), FakeTensorMemory.OUTGOING, 0, 4)
                         .input("OTHER", Tensor.ofFloats(TWO, 1, 2))
                         .frame(),
                 ModelCallsTest::none);

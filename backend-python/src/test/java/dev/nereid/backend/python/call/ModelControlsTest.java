@@ -27,7 +27,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.Test;
 
 class ModelControlsTest {
-    private final FakeCallMemory memory = new FakeCallMemory();
+    private final FakeTensorMemory memory = new FakeTensorMemory();
     private final SentFrames sent = new SentFrames(memory);
     private final FakeModelClient models = new FakeModelClient(new LeakCheckingMemory(), "m");
     private final RecordedLog log = new RecordedLog();

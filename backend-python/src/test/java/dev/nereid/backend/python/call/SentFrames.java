@@ -28,12 +28,12 @@ final class SentFrames implements FrameSink {
 
     final List<Response> responses = new CopyOnWriteArrayList<>();
     final List<Reply> replies = new CopyOnWriteArrayList<>();
-    private final FakeCallMemory memory;
+    private final FakeTensorMemory memory;
 
     /** Whether outputs lay in slots, in the order of all outputs. */
     final List<Boolean> inSlots = new CopyOnWriteArrayList<>();
 
-    SentFrames(FakeCallMemory memory) {
+    SentFrames(FakeTensorMemory memory) {
         this.memory = memory;
     }
 

@@ -16,6 +16,8 @@ import org.junit.jupiter.api.Timeout;
 class ReadTurnsTest {
     private static final Runnable END = new Thread();
 
+    private static final long LIMIT = TimeUnit.SECONDS.toNanos(30);
+
     private final BlockingQueue<Runnable> frames = new LinkedBlockingQueue<>();
     private final AtomicInteger receivers = new AtomicInteger();
     private final AtomicBoolean awaited = new AtomicBoolean();
@@ -58,7 +60,7 @@ class ReadTurnsTest {
                 done.set(true);
                 turns.wake();
             });
-            turns.receiveUntil(done::get, receive);
+            turns.receiveUntil(done::get, receive, LIMIT);
             turns.end();
             assertThat(done).isTrue();
         }
@@ -78,7 +80,7 @@ class ReadTurnsTest {
                 done.set(true);
                 turns.wake();
             });
-            turns.receiveUntil(done::get, receive);
+            turns.receiveUntil(done::get, receive, LIMIT);
             turns.end();
             LinkedBlockingQueue<Thread> received = new LinkedBlockingQueue<>();
             frames.add(() -> received.add(Thread.currentThread()));
@@ -103,7 +105,7 @@ class ReadTurnsTest {
                 done.set(true);
                 turns.wake();
             });
-            turns.receiveUntil(done::get, receive);
+            turns.receiveUntil(done::get, receive, LIMIT);
             turns.end();
         }
         frames.add(END);
@@ -116,7 +118,7 @@ class ReadTurnsTest {
         Thread owner = startOwner();
         turns.begin();
         frames.add(END);
-        turns.receiveUntil(() -> false, receive);
+        turns.receiveUntil(() -> false, receive, LIMIT);
         turns.end();
         assertThat(owner).isNotNull();
     }
@@ -129,5 +131,16 @@ class ReadTurnsTest {
         frames.add(() -> received.add("one"));
         assertThat(received.poll(30, TimeUnit.SECONDS)).isEqualTo("one");
         frames.add(END);
+    }
+
+    @Test
+    void theExecutingThreadGivesUpAfterItsLimit() {
+        Thread owner = startOwner();
+        turns.begin();
+        turns.receiveUntil(() -> false, () -> true, 1);
+        turns.end();
+        assertThat(turns.isEnded()).isFalse();
+        frames.add(END);
+        assertThat(owner).isNotNull();
     }
 }

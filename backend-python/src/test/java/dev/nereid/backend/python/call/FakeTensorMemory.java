@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /** Shared memory of a process: one outgoing segment, and slots that are counted. Safe for use by any thread. */
-final class FakeCallMemory implements CallMemory {
+final class FakeTensorMemory implements TensorMemory {
     static final int OUTGOING = 1;
     static final int INCOMING = 2;
 

@@ -6,7 +6,7 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /** The shared memory of one process, as model calls use it. Safe for use by any thread. */
-public interface CallMemory {
+public interface TensorMemory {
     /**
      * Allocates a slot for an output that the process reads. Never blocks.
      *

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param memory the memory
  */
-public record SharedCallMemory(SharedMemory memory) implements CallMemory {
+public record SharedTensorMemory(SharedMemory memory) implements TensorMemory {
     @Override
     public @Nullable Incoming allocate(long size) {
         IncomingSlot slot = memory.allocate(size);
