@@ -14,7 +14,10 @@ import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelContext;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** What the processes of one version of a model run, and the memory that they share. Safe for use by any thread. */
 final class ModelProgram implements AutoCloseable {
@@ -27,6 +30,7 @@ final class ModelProgram implements AutoCloseable {
     private final ModelLog log;
     private final MetricFamilies families;
     private final Notices notices;
+    private final AtomicBoolean isFirst = new AtomicBoolean(true);
 
     /**
      * Creates the program.
@@ -69,8 +73,17 @@ final class ModelProgram implements AutoCloseable {
         return new WorkerCommand(instance, python, command.environment(), runner, command.origin());
     }
 
-    OpenSettings open() {
-        return open;
+    /**
+     * Returns the settings of the frame OPEN for a process. The first one alone waits for a debugger.
+     *
+     * @param instance the name of its instance
+     */
+    Map<String, String> open(String instance) {
+        Map<String, String> all = new LinkedHashMap<>(open.forProcess(instance, log.levels()));
+        if (!isFirst.getAndSet(false)) {
+            all.remove("debug_port");
+        }
+        return all;
     }
 
     PythonSettings settings() {

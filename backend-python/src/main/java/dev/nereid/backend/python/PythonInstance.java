@@ -8,6 +8,7 @@ import dev.nereid.backend.python.process.Worker;
 import dev.nereid.backend.python.process.WorkerEnd;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.ModelInstance;
@@ -90,6 +91,12 @@ final class PythonInstance implements ModelInstance {
      * @param opened the process that has completed the configuration, if there is one
      */
     void start(Optional<PythonProcess> opened) {
+        if (context.device().kind() == Device.Kind.GPU) {
+            logger.log(
+                    INFO,
+                    context.name() + ": inputs and outputs are in host memory; the model moves them to device "
+                            + context.device().id());
+        }
         PythonProcess first = opened.orElseGet(this::newProcess);
         lock.lock();
         try {

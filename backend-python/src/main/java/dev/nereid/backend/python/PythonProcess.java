@@ -81,7 +81,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         long id = worker.nextId();
         FrameWriter frame = new FrameWriter()
                 .begin(FrameType.OPEN, 0, 0, id)
-                .map(program.open().forProcess(name, program.log().levels()))
+                .map(program.open(name))
                 .end();
         CompletableFuture<FrameReader> done = worker.ask(frame, id);
         log.sendLevels(this::send);
@@ -125,7 +125,8 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     CompletableFuture<Void> initialize(ModelContext model, Map<String, String> arguments, ModelTensors tensors) {
         boolean decoupled = model.settings().decoupled();
         int inlineLimit = program.settings().inlineLimit();
-        executions = new Executions(name, worker, memory, tensors, decoupled, inlineLimit, model.logger());
+        executions = new Executions(
+                name, worker, memory, tensors, decoupled, inlineLimit, text -> log.write(Level.ERROR, text));
         calls = new ModelCalls(model.models(), this::send, new SharedTensorMemory(memory), inlineLimit, model.logger());
         long id = worker.nextId();
         FrameWriter frame = new FrameWriter()

@@ -10,7 +10,6 @@ import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
 import java.util.function.BooleanSupplier;
-import java.util.function.LongConsumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
@@ -25,8 +24,8 @@ final class BatchRunner {
     private static final Logger LOG = LoggerFactory.getLogger(BatchRunner.class);
 
     private final ModelScope model;
-    private final LongConsumer onDirectExecution;
-    private final LongConsumer onInstanceThread;
+    private final DurationRecord onDirectExecution;
+    private final DurationRecord onInstanceThread;
     private final boolean declaredShort;
     private final MemoryFailures memory = new MemoryFailures();
 
@@ -38,8 +37,14 @@ final class BatchRunner {
     BatchRunner(ModelScope model, DirectExecutionPolicy executions) {
         this.model = model;
         this.onDirectExecution = executions::recordDirect;
-        this.onInstanceThread = executions::recordOnInstanceThread;
+        this.onInstanceThread = (nanos, deferred) -> executions.recordOnInstanceThread(nanos);
         this.declaredShort = executions.areDeclaredShort();
+    }
+
+    /** Records how long an execution has held its thread, and whether it goes on without that. */
+    @FunctionalInterface
+    private interface DurationRecord {
+        void add(long nanos, boolean deferred);
     }
 
     /** Returns whether executions may be direct at some time, so that none must block. */
@@ -65,7 +70,7 @@ final class BatchRunner {
 
     /** Executes a batch of warm-up samples. Its duration is not recorded; it runs on the instance's own thread. */
     void warm(ManagedInstance instance, ExecutionBatch batch) {
-        run(instance, batch, false, false, nanos -> {}, () -> false);
+        run(instance, batch, false, false, (nanos, deferred) -> {}, () -> false);
     }
 
     /** Returns the executions that failed for want of memory. */
@@ -78,7 +83,7 @@ final class BatchRunner {
             ExecutionBatch batch,
             boolean clientMemory,
             boolean direct,
-            LongConsumer took,
+            DurationRecord took,
             BooleanSupplier free) {
         if (!direct) {
             Thread.interrupted(); // left by an earlier execution
@@ -93,7 +98,7 @@ final class BatchRunner {
         }
         boolean waits = batch.hasFences() && !batch.isDeferred(); // this thread waits for a device next
         if (!waits) {
-            took.accept(end - start);
+            took.add(end - start, batch.isDeferred());
         }
         memory.ended(thrown, end);
         model.fatalErrors().check(thrown);
@@ -112,7 +117,7 @@ final class BatchRunner {
             continuations.exit(before);
         }
         if (waits) {
-            took.accept(end - start + batch.awaitedNanos());
+            took.add(end - start + batch.awaitedNanos(), false);
         }
     }
 

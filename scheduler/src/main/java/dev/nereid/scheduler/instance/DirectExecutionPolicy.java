@@ -79,12 +79,17 @@ public final class DirectExecutionPolicy {
         return trusted.get();
     }
 
-    /** Records the duration of a direct execution. */
-    void recordDirect(long nanos) {
+    /**
+     * Records the duration of a direct execution.
+     *
+     * @param deferred whether the backend has deferred the execution, as one does that limits how long it holds a thread:
+     *     then the loss of trust is no reason for a warning
+     */
+    void recordDirect(long nanos, boolean deferred) {
         if (nanos > MAX_NANOS) {
             doubt(nanos);
             if (strikes.incrementAndGet() >= STRIKES || nanos >= BLOCKED_NANOS) {
-                refute(nanos);
+                refute(nanos, deferred);
             }
         } else if (doubt.get() > 0 && doubt.decrementAndGet() <= 0) {
             strikes.set(0);
@@ -98,7 +103,7 @@ public final class DirectExecutionPolicy {
         }
         if (areTrusted()) { // long batches are usual here: the queue was not empty
             if (nanos >= BLOCKED_NANOS) {
-                refute(nanos);
+                refute(nanos, false);
             }
         } else if (nanos > MAX_NANOS) {
             doubt(nanos);
@@ -113,7 +118,7 @@ public final class DirectExecutionPolicy {
         doubt.updateAndGet(before -> Math.min(before + more, MAX_DOUBT));
     }
 
-    private void refute(long nanos) {
+    private void refute(long nanos, boolean deferred) {
         if (!areTrusted()) { // by another thread, which was executing as well
             return;
         }
@@ -121,7 +126,8 @@ public final class DirectExecutionPolicy {
         doubt.updateAndGet(before -> Math.max(before, probation)); // first: from then on other threads may lower it
         if (trusted.compareAndSet(true, false)) {
             // One warning names the backend; a busy machine may repeat the loss of trust again and again.
-            LOG.atLevel(refutations.getAndIncrement() == 0 ? Level.WARN : Level.DEBUG)
+            boolean isFirst = refutations.getAndIncrement() == 0;
+            LOG.atLevel(isFirst && !deferred ? Level.WARN : Level.DEBUG)
                     .addKeyValue("model", model.name())
                     .addKeyValue("version", model.version())
                     .addKeyValue("backend", backend)

@@ -57,7 +57,7 @@ final class DirectExecutionPolicyTest {
 
     @Test
     void isRefutedByOneDirectExecutionThatBlocks() {
-        executions.recordDirect(BLOCKED);
+        executions.recordDirect(BLOCKED, false);
         assertThat(executions.areTrusted()).isFalse();
 
         execute(MAX_PROBATION - 1, SHORT);
@@ -65,6 +65,15 @@ final class DirectExecutionPolicyTest {
         execute(1, SHORT);
 
         assertThat(executions.areTrusted()).isTrue();
+    }
+
+    @Test
+    void losesTrustByLongExecutionsThatTheBackendDefers() {
+        executions.recordDirect(LONG, true);
+        executions.recordDirect(LONG, true);
+        assertThat(executions.areTrusted()).isTrue();
+        executions.recordDirect(LONG, true);
+        assertThat(executions.areTrusted()).isFalse();
     }
 
     @Test
@@ -86,15 +95,15 @@ final class DirectExecutionPolicyTest {
         execute(1, SHORT);
 
         assertThat(executions.areTrusted()).isTrue();
-        executions.recordDirect(LONG);
-        executions.recordDirect(LONG);
+        executions.recordDirect(LONG, false);
+        executions.recordDirect(LONG, false);
         assertThat(executions.areTrusted()).as("after two of three strikes").isTrue();
     }
 
     @Test
     void isRefutedOnceByExecutionsOfOneTime() {
         refute();
-        executions.recordDirect(LONG); // was under way on another thread
+        executions.recordDirect(LONG, false); // was under way on another thread
 
         execute(PROBATION + 32 - 1, SHORT);
         assertThat(executions.areTrusted()).isFalse();
@@ -150,7 +159,7 @@ final class DirectExecutionPolicyTest {
 
     private void refute() {
         for (int i = 0; i < 3; i++) {
-            executions.recordDirect(LONG);
+            executions.recordDirect(LONG, false);
         }
         assertThat(executions.areTrusted()).isFalse();
     }

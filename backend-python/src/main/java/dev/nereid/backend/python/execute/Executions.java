@@ -1,7 +1,5 @@
 package dev.nereid.backend.python.execute;
 
-import static java.lang.System.Logger.Level.ERROR;
-
 import dev.nereid.backend.python.frame.FrameException;
 import dev.nereid.backend.python.frame.FrameReader;
 import dev.nereid.backend.python.frame.FrameType;
@@ -17,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,7 +31,7 @@ public final class Executions {
     private final ModelTensors tensors;
     private final boolean decoupled;
     private final String instance;
-    private final System.Logger logger;
+    private final Consumer<String> errors;
     private final ExecuteEncoder encoder;
     private final Map<Long, OpenRequest> detached = new ConcurrentHashMap<>();
     private long lastHandle;
@@ -47,7 +46,7 @@ public final class Executions {
      * @param tensors the names of the tensors
      * @param decoupled whether the model is decoupled
      * @param inlineLimit the size in bytes up to which inputs are part of the frame
-     * @param logger the log of the model
+     * @param errors logs the traceback of an error
      */
     public Executions(
             String instance,
@@ -56,13 +55,13 @@ public final class Executions {
             ModelTensors tensors,
             boolean decoupled,
             int inlineLimit,
-            System.Logger logger) {
+            Consumer<String> errors) {
         this.instance = instance;
         this.worker = worker;
         this.memory = memory;
         this.tensors = tensors;
         this.decoupled = decoupled;
-        this.logger = logger;
+        this.errors = errors;
         this.encoder = new ExecuteEncoder(tensors, memory, inlineLimit, decoupled ? OpenRequest.WINDOW : 0);
     }
 
@@ -330,7 +329,7 @@ public final class Executions {
         int code = (int) Math.min(frame.u32("code"), FrameType.MAX_COUNT);
         String text = frame.text("error");
         String log = frame.text("text for the log");
-        logger.log(ERROR, log.isEmpty() ? text : log);
+        errors.accept(log.isEmpty() ? text : log);
         return new BackendException(RequestResult.code(code), text);
     }
 
