@@ -6,7 +6,8 @@ import java.util.concurrent.CompletionStage;
 /**
  * One execution context of a loaded model, bound to one device. <em>Implemented by backends.</em>
  *
- * <p>Confined: never called by two threads at once, except {@link #checkReady}. It is created on a control thread; with
+ * <p>Confined: never called by two threads at once, except {@link #checkReady} and {@link
+ * #executionOverdue}. It is created on a control thread; with
  * {@link BackendTraits.Execution#LONG} and {@code DEVICE_BLOCKING} all executions, and at last {@link #close}, run on
  * the instance's own thread. That thread starts with the first execution at the latest, and may end when there was no work
  * for a minute: the next execution runs on another one then. A backend that binds something to the thread, such as a
@@ -80,6 +81,14 @@ public interface ModelInstance extends AutoCloseable {
     default CompletionStage<Void> checkReady() {
         return CompletableFuture.completedStage(null);
     }
+
+    /**
+     * Says that an execution, or a deferred one, takes longer than the limit of the watchdog. A backend that runs models in
+     * other processes can log the stack there, since the log has that of the server's thread alone. Called once for each
+     * report, on any thread, while {@link #execute} runs; it must not block. The execution may end meanwhile. What it throws
+     * is logged. Does nothing by default.
+     */
+    default void executionOverdue() {}
 
     /**
      * Frees the resources of the instance. Called once, after the last {@link #execute} has returned, the last deferred

@@ -32,6 +32,7 @@ public final class FakeInstance implements ModelInstance {
     private final List<String> ended = new CopyOnWriteArrayList<>();
     private final AtomicBoolean inside = new AtomicBoolean();
     private final AtomicInteger closed = new AtomicInteger();
+    private final AtomicInteger overdue = new AtomicInteger();
     private volatile Supplier<CompletionStage<Void>> readiness = () -> CompletableFuture.completedStage(null);
 
     public FakeInstance(Execution execution) {
@@ -83,6 +84,16 @@ public final class FakeInstance implements ModelInstance {
     @Override
     public CompletionStage<Void> checkReady() {
         return readiness.get();
+    }
+
+    @Override
+    public void executionOverdue() {
+        overdue.incrementAndGet();
+    }
+
+    /** Returns how often an execution was reported as overdue. */
+    public int overdue() {
+        return overdue.get();
     }
 
     /** Sets the results of readiness checks. */

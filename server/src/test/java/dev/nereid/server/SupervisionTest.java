@@ -81,7 +81,8 @@ final class SupervisionTest {
     @Test
     void aModelIsNotReadyWhileItsOnlyInstanceIsOverdueAndTheIndexHasTheReason() throws Exception {
         Path gate = Files.createFile(directory.resolve("gate"));
-        models.recording("m", GATE.formatted(gate) + ONE);
+        String record = "parameters { key: \"record\" value { string_value: \"\" } }\n";
+        models.recording("m", GATE.formatted(gate) + record + ONE);
         models.recording(
                 "patient",
                 "parameters { key: \"execution_watchdog_secs\" value { string_value: \"3600\" } }\n"
@@ -93,6 +94,7 @@ final class SupervisionTest {
             await(() -> !server.models().isReady(ModelRef.latest("m")));
             await(() -> server.models().overdueExecutions().getFirst().total() == 1);
 
+            await(() -> events().contains("overdue m_0_0"));
             ModelStatus status = server.models().index().getFirst();
             assertThat(status.state()).isEqualTo(ModelStatus.State.READY);
             assertThat(status.reason())

@@ -217,6 +217,12 @@ final class TestPlugins {
                         }
                     }
 
+                    public void executionOverdue() {
+                        if (parameters.value("record").isPresent()) {
+                            events.add("overdue " + name);
+                        }
+                    }
+
                     public java.util.concurrent.CompletionStage<Void> checkReady() {
                         return parameters.text("unready")
                                 .map(reason -> java.util.concurrent.CompletableFuture.<Void>failedStage(

@@ -168,6 +168,14 @@ public final class ExecutionWatch implements Watchdog.Watched {
                         worker.name(),
                         TimeUnit.NANOSECONDS.toMillis(elapsed),
                         executionLimit.toMillis());
+        notifyBackend(worker);
+    }
+
+    /** Says it to the instances of a worker, on a thread that may wait; one of several on a device may be meant. */
+    private void notifyBackend(InstanceWorker worker) {
+        for (ManagedInstance instance : worker.instances()) {
+            backend.execute(instance::executionOverdue);
+        }
     }
 
     private void check(
@@ -210,6 +218,9 @@ public final class ExecutionWatch implements Watchdog.Watched {
                         worker.name(),
                         TimeUnit.NANOSECONDS.toMillis(elapsed),
                         limit.toMillis());
+        if (!isDelivering) {
+            notifyBackend(worker);
+        }
     }
 
     private static String ids(List<String> ids) {

@@ -110,6 +110,15 @@ public final class ManagedInstance {
         }
     }
 
+    /** Says that an execution takes longer than its limit. Errors of the backend are logged. Called by any thread. */
+    void executionOverdue() {
+        try {
+            instance.executionOverdue();
+        } catch (Throwable e) {
+            log("report of an overdue execution failed", e);
+        }
+    }
+
     /** Returns what checks whether the instance is ready. */
     ReadinessCheck readiness() {
         return readiness;

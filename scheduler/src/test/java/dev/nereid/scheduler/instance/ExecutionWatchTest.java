@@ -53,7 +53,7 @@ final class ExecutionWatchTest {
     private final ExecutionWatch watch = new ExecutionWatch(
             scheduler.model,
             () -> scheduler.workers,
-            BackendCallbacks.DIRECT,
+            (BackendCallbacks) Runnable::run,
             thread -> {
                 duringRead.run();
                 return STACK;
@@ -70,6 +70,7 @@ final class ExecutionWatchTest {
         watch.check(scheduler.clock.getAsLong());
 
         assertThat(watch.total()).isEqualTo(1);
+        assertThat(instance.overdue()).as("reports to the backend").isEqualTo(1);
         assertThat(scheduler.workers.getFirst().isExecutionOverdue()).isTrue();
         end(thread);
     }
@@ -112,6 +113,9 @@ final class ExecutionWatchTest {
 
         watch.check(scheduler.clock.getAsLong());
         assertThat(watch.total()).as("as one that delivers its responses").isEqualTo(1);
+        assertThat(instance.overdue())
+                .as("reports to the backend, which has returned")
+                .isZero();
         delivered.countDown();
         end(thread);
     }

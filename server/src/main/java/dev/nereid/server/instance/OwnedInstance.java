@@ -151,6 +151,11 @@ public final class OwnedInstance implements ModelInstance {
                 : instance.checkReady();
     }
 
+    @Override
+    public void executionOverdue() {
+        instance.executionOverdue();
+    }
+
     /** Closes the instance, or has it closed with the end of its start. That is cancelled before. */
     @Override
     public void close() {

@@ -185,6 +185,11 @@ final class LeasedModel implements PaddedModel {
         }
 
         @Override
+        public void executionOverdue() {
+            instance.executionOverdue();
+        }
+
+        @Override
         public void close() {
             if (!isClosed.compareAndSet(false, true)) {
                 return;

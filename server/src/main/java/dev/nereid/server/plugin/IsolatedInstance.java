@@ -73,6 +73,14 @@ final class IsolatedInstance implements ModelInstance {
     }
 
     @Override
+    public void executionOverdue() {
+        boundary.call("ModelInstance.executionOverdue", () -> {
+            instance.executionOverdue();
+            return true;
+        });
+    }
+
+    @Override
     public void close() {
         boundary.close("ModelInstance.close", instance::close);
     }
