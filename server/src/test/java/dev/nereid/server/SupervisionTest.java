@@ -12,6 +12,7 @@ import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.options.SupervisionOptions;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -183,6 +184,14 @@ final class SupervisionTest {
     private static void await(BooleanSupplier condition) {
         while (!condition.getAsBoolean()) {
             Thread.onSpinWait();
+        }
+    }
+
+    private List<String> events() {
+        try {
+            return Files.readAllLines(directory.resolve("events"));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 
