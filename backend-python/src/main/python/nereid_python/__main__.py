@@ -4,6 +4,7 @@ The first part is kept to old syntax, so that an old Python can report its versi
 """
 
 import os
+import stat
 import struct
 import sys
 
@@ -40,6 +41,16 @@ def _connect(address):
     return connection
 
 
+def _remove(address):
+    """Removes the path of a server that has gone, which would be left."""
+    try:
+        if stat.S_ISSOCK(os.lstat(address).st_mode):
+            os.unlink(address)
+            os.rmdir(os.path.dirname(os.path.abspath(address)))
+    except OSError:  # also for an address that is no path
+        pass
+
+
 def _refuse(connection, problem):
     sys.stderr.write(problem + "\n")
     connection.sendall(hello("", problem))
@@ -60,6 +71,7 @@ def main():
         connection = _connect(address)
     except (OSError, IOError) as error:
         sys.stderr.write("cannot connect to the server at %s: %s\n" % (address, error))
+        _remove(address)
         sys.exit(2)
     where = "Python %d.%d.%d at %s" % (sys.version_info[:3] + (sys.executable,))
     if sys.version_info < (3, 9):

@@ -848,7 +848,9 @@ def _watch_life(address: str) -> None:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Asks for a signal at the end of the thread that started this process."""
+    """Asks for a signal at the end of the thread that started this process, unless a wrapper is in between."""
+    if os.getppid() != parent:
+        return
     try:
         import ctypes
 
@@ -891,11 +893,18 @@ def main(
         pass
     if parent:
         _end_with_parent(int(parent))
-    connection.sendall(hello)
-    if life:
-        _watch_life(life)
-        _remove(life)
-    _remove(address)
+    try:
+        connection.sendall(hello)
+        if life:
+            _watch_life(life)
+    except OSError as error:
+        sys.stderr.write("the server has gone: %s\n" % error)
+        return 2
+    finally:
+        # Also if the server was killed meanwhile: nothing is left then.
+        _remove(address)
+        if life:
+            _remove(life)
 
     def on_end() -> None:
         # The server is gone: there are no more requests, and no response can be sent.

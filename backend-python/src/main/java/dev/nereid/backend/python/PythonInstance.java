@@ -10,6 +10,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.ModelInstance;
 import java.time.Duration;
@@ -17,9 +18,9 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -43,8 +44,10 @@ final class PythonInstance implements ModelInstance {
         CLOSED
     }
 
-    private static final Duration SERVICE = Duration.ofMinutes(1);
     private static final Duration REPORT_INTERVAL = Duration.ofSeconds(30);
+
+    /** How often a batch that waits looks whether its clients have gone. */
+    private static final long CANCEL_CHECK_MILLIS = 50;
 
     private final PythonModel model;
     private final InstanceContext context;
@@ -59,10 +62,10 @@ final class PythonInstance implements ModelInstance {
     private @Nullable PythonProcess process;
 
     @GuardedBy("lock")
-    private int restarts;
+    private final Restarts restarts;
 
     @GuardedBy("lock")
-    private long servingSince;
+    private @Nullable DelayedTask restart;
 
     @GuardedBy("lock")
     private String reason = "";
@@ -73,9 +76,9 @@ final class PythonInstance implements ModelInstance {
     @GuardedBy("lock")
     private boolean othersServe;
 
-    /** Completes when the restart in progress is over, with or without success. */
+    /** Completes with the next change of the state. */
     @GuardedBy("lock")
-    private CompletableFuture<Void> restarted = new CompletableFuture<>();
+    private CompletableFuture<Void> changed = new CompletableFuture<>();
 
     private volatile @Nullable PythonProcess serving;
 
@@ -83,6 +86,7 @@ final class PythonInstance implements ModelInstance {
         this.model = model;
         this.context = context;
         this.logger = model.context().logger();
+        this.restarts = new Restarts(model.program().settings()::restartDelay, model.nanoTime());
     }
 
     /**
@@ -127,38 +131,35 @@ final class PythonInstance implements ModelInstance {
                                 model.context(), context, model.program().parameters()),
                         model.tensors()));
         report(ready, begin);
-        model.program()
-                .parameters()
-                .startTimeout()
-                .ifPresent(limit -> later(limit, () -> {
-                    if (!ready.isDone()) {
-                        created.kill("import and initialize took longer than " + limit.toSeconds() + " s");
-                    }
-                }));
+        model.program().parameters().startTimeout().ifPresent(limit -> {
+            DelayedTask timer = later(
+                    limit,
+                    () -> created.kill("import and initialize took longer than " + limit.toSeconds() + " s"));
+            CompletableFuture<Void> _ = ready.whenComplete((_, _) -> timer.cancel());
+        });
         return ready;
     }
 
     /** Logs a start that takes long, again and again. */
     private void report(CompletableFuture<Void> ready, long begin) {
-        later(REPORT_INTERVAL, () -> {
-            if (!ready.isDone()) {
-                long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - begin);
-                logger.log(INFO, context.name() + ": import and initialize have taken " + seconds + " s so far");
-                report(ready, begin);
-            }
+        DelayedTask timer = later(REPORT_INTERVAL, () -> {
+            long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - begin);
+            logger.log(INFO, context.name() + ": import and initialize have taken " + seconds + " s so far");
+            report(ready, begin);
         });
+        CompletableFuture<Void> _ = ready.whenComplete((_, _) -> timer.cancel());
     }
 
-    private void later(Duration delay, Runnable task) {
-        Executor executor = model.context().executor();
-        CompletableFuture.delayedExecutor(delay.toMillis(), TimeUnit.MILLISECONDS, command -> {
-                    try {
-                        executor.execute(command);
-                    } catch (RejectedExecutionException e) {
-                        // The model is closed: nothing is left to do.
-                    }
-                })
-                .execute(task);
+    private DelayedTask later(Duration delay, Runnable task) {
+        return DelayedTask.start(delay, model.context().executor(), task);
+    }
+
+    @GuardedBy("lock")
+    private void setState(State next) {
+        state = next;
+        CompletableFuture<Void> change = changed;
+        changed = new CompletableFuture<>();
+        change.complete(null);
     }
 
     private void serve(PythonProcess ready) {
@@ -167,10 +168,9 @@ final class PythonInstance implements ModelInstance {
         try {
             change = state != State.CLOSED;
             if (change) {
-                state = State.SERVING;
-                servingSince = System.nanoTime();
+                restarts.serving();
                 serving = ready;
-                restarted.complete(null);
+                setState(State.SERVING);
             }
         } finally {
             lock.unlock();
@@ -189,9 +189,7 @@ final class PythonInstance implements ModelInstance {
                 return;
             }
             serving = null;
-            if (System.nanoTime() - servingSince >= SERVICE.toNanos()) {
-                restarts = 0;
-            }
+            restarts.ended();
         } finally {
             lock.unlock();
         }
@@ -205,19 +203,17 @@ final class PythonInstance implements ModelInstance {
             if (state == State.CLOSED) {
                 return;
             }
-            delay = model.program().settings().restartDelay(restarts);
-            state = restarts == 0 ? State.RESTARTING : State.FAILING;
-            restarts++;
             reason = why;
-            restarted.complete(null);
-            restarted = new CompletableFuture<>();
+            State next = restarts.isFirst() ? State.RESTARTING : State.FAILING;
+            delay = restarts.next();
+            restart = later(delay, this::restart);
+            setState(next);
         } finally {
             lock.unlock();
         }
         logger.log(WARNING, why + " It is started again in " + delay.toMillis() + " ms.");
         updateAvailability();
         model.onStateChange();
-        later(delay, this::restart);
     }
 
     private void restart() {
@@ -229,6 +225,10 @@ final class PythonInstance implements ModelInstance {
             }
             next = newProcess();
             process = next;
+        } catch (RuntimeException | Error e) { // such as no threads: the next restart may have them
+            logger.log(WARNING, "restart of " + context.name(), e);
+            restartLater(Worker.unhealthy(context.name()) + " The process could not be started: " + e);
+            return;
         } finally {
             lock.unlock();
         }
@@ -295,37 +295,69 @@ final class PythonInstance implements ModelInstance {
     public void execute(Batch batch) {
         PythonProcess ready = serving;
         while (ready == null || !ready.isAlive()) {
-            awaitRestart();
+            awaitRestart(batch);
             ready = serving;
         }
-        ready.execute(batch);
+        Optional<Duration> limit = model.program().parameters().executionTimeout();
+        if (limit.isEmpty()) {
+            ready.execute(batch);
+            return;
+        }
+        try (ExecutionLimit _ =
+                ExecutionLimit.start(ready, limit.get(), model.context().executor())) {
+            ready.execute(batch);
+        }
     }
 
     /** Waits for the first restart, or fails if there is nothing to wait for. */
-    private void awaitRestart() {
+    private void awaitRestart(Batch batch) {
         CompletableFuture<Void> change;
         lock.lock();
         try {
             if (state == State.FAILING || state == State.CLOSED) {
-                throw new BackendException(ErrorCode.UNAVAILABLE, reason);
+                throw unavailable();
             }
-            change = restarted;
+            change = changed;
         } finally {
             lock.unlock();
         }
-        change.join();
+        while (!change.isDone()) {
+            if (batch.requests().stream().allMatch(InferenceRequest::isCancelled)) {
+                throw new BackendException(
+                        ErrorCode.CANCELLED, "cancelled while the process of '" + context.name() + "' was restarted");
+            }
+            try {
+                change.get(CANCEL_CHECK_MILLIS, TimeUnit.MILLISECONDS);
+            } catch (TimeoutException | ExecutionException e) {
+                // It never fails: the clients are looked at.
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw unavailable();
+            }
+        }
+    }
+
+    @Override
+    public void executionOverdue() {
+        PythonProcess current = serving;
+        if (current != null) {
+            current.printStacks();
+        }
     }
 
     @Override
     public CompletionStage<Void> checkReady() {
         PythonProcess ready = serving;
-        return ready == null ? CompletableFuture.failedStage(unavailable()) : ready.checkReady();
+        return ready == null || !ready.isAlive()
+                ? CompletableFuture.failedStage(unavailable())
+                : ready.checkReady();
     }
 
     private BackendException unavailable() {
         lock.lock();
         try {
-            return new BackendException(ErrorCode.UNAVAILABLE, reason);
+            return new BackendException(
+                    ErrorCode.UNAVAILABLE, reason.isEmpty() ? Worker.unhealthy(context.name()) : reason);
         } finally {
             lock.unlock();
         }
@@ -344,10 +376,12 @@ final class PythonInstance implements ModelInstance {
         lock.lock();
         try {
             isInitialized = serving != null;
-            state = State.CLOSED;
             serving = null;
             last = process;
-            restarted.complete(null);
+            if (restart != null) {
+                restart.cancel();
+            }
+            setState(State.CLOSED);
         } finally {
             lock.unlock();
         }

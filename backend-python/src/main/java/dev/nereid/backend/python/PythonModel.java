@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
 
 /**
  * A version of a model that is written in Python: each of its instances has a process.
@@ -28,6 +29,7 @@ final class PythonModel implements Model {
     private final ModelContext context;
     private final ModelProgram program;
     private final ModelTensors tensors;
+    private final LongSupplier nanoTime;
     private final List<PythonInstance> instances = new CopyOnWriteArrayList<>();
     private final ReentrantLock states = new ReentrantLock();
 
@@ -38,6 +40,12 @@ final class PythonModel implements Model {
      * @param program what its processes run, owned by the model
      */
     PythonModel(ModelContext context, ModelProgram program) {
+        this(context, program, System::nanoTime);
+    }
+
+    /** Creates the model with a clock, in nanoseconds. */
+    PythonModel(ModelContext context, ModelProgram program, LongSupplier nanoTime) {
+        this.nanoTime = nanoTime;
         this.context = context;
         this.program = program;
         this.tensors = tensors(context.settings());
@@ -62,6 +70,11 @@ final class PythonModel implements Model {
 
     ModelProgram program() {
         return program;
+    }
+
+    /** Returns the clock of the restarts, in nanoseconds. */
+    LongSupplier nanoTime() {
+        return nanoTime;
     }
 
     ModelTensors tensors() {

@@ -25,7 +25,9 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,9 +44,13 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     private static final int DECOUPLED = 1;
     private static final int ERRORS = 1;
     private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
+    private static final Duration TRIM_INTERVAL = Duration.ofSeconds(5);
 
     private final ModelProgram program;
     private final String name;
+    private final Executor executor;
+    private final System.Logger logger;
+    private final AtomicBoolean trims = new AtomicBoolean();
     private final ProcessLog log;
     private final SharedMemory memory;
     private final MetricFrames metrics;
@@ -53,10 +59,13 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     private volatile @Nullable Executions executions;
     private volatile @Nullable ModelCalls calls;
     private volatile @Nullable ReadyChecks checks;
+    private volatile @Nullable DelayedTask trim;
 
     private PythonProcess(ModelContext model, ModelProgram program, String name, Device device) {
         this.program = program;
         this.name = name;
+        this.executor = model.executor();
+        this.logger = model.logger();
         this.log = program.log().process(name);
         this.memory = new SharedMemory(this::send, program.budget(), model.logger(), System::nanoTime);
         this.metrics = new MetricFrames(program.families(), this::send);
@@ -167,7 +176,11 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         if (ready == null) {
             throw new BackendException(ErrorCode.UNAVAILABLE, Worker.unhealthy(name));
         }
-        ready.execute(batch);
+        try {
+            ready.execute(batch);
+        } finally {
+            trimLater();
+        }
     }
 
     /** Checks whether the model is ready, as {@link ReadyChecks#check}. */
@@ -216,9 +229,34 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         return memory.byteSize() + worker.residentBytes();
     }
 
-    /** Unmaps shared memory that was not used for a while. */
-    void trim() {
+    /** Unmaps shared memory that is not used for a while, as long as there is any. */
+    private void trimLater() {
+        if (!trims.getPlain() && memory.byteSize() > 0 && !trims.getAndSet(true)) {
+            startTrim();
+        }
+    }
+
+    private void startTrim() {
+        DelayedTask next = DelayedTask.start(TRIM_INTERVAL, executor, this::trim);
+        trim = next;
+        if (worker.ended().isDone()) {
+            next.cancel();
+        }
+    }
+
+    private void trim() {
         memory.trim();
+        if (memory.byteSize() > 0) {
+            startTrim();
+        } else {
+            trims.set(false);
+            trimLater();
+        }
+    }
+
+    /** Asks the process for the stacks of its threads, as {@link Worker#printStacks}. */
+    void printStacks() {
+        worker.printStacks();
     }
 
     @Override
@@ -254,7 +292,10 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
             return false;
         }
         switch (frame.type()) {
-            case FrameType.CALL -> open.onCall(frame, running::running);
+            case FrameType.CALL -> {
+                open.onCall(frame, running::running);
+                trimLater();
+            }
             case FrameType.CALL_CREDIT -> open.onCredit(frame.id(), frame.count());
             case FrameType.CALL_CANCEL -> open.onCancel(frame.id());
             case FrameType.CALL_DROP -> open.onDrop(frame.id());
@@ -282,19 +323,32 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     public void onEnd(WorkerEnd end) {
         Executions ready = executions;
         if (ready != null) {
-            ready.onEnd(end);
+            orLog(() -> ready.onEnd(end));
         }
         ModelCalls made = calls;
         if (made != null) {
-            made.close();
+            orLog(made::close);
         }
         ReadyChecks open = checks;
         if (open != null) {
-            open.close(Worker.unhealthy(name) + ' ' + end.describe());
+            orLog(() -> open.close(Worker.unhealthy(name) + ' ' + end.describe()));
         }
-        metrics.close();
-        memory.close();
-        log.close();
+        DelayedTask waiting = trim;
+        if (waiting != null) {
+            waiting.cancel();
+        }
+        orLog(metrics::close);
+        orLog(memory::close);
+        orLog(log::close);
+    }
+
+    /** Does one of the things that have to be done at the end, whatever becomes of the others. */
+    private void orLog(Runnable action) {
+        try {
+            action.run();
+        } catch (RuntimeException | Error e) {
+            logger.log(Level.WARNING, "end of the process of " + name, e);
+        }
     }
 
     /** Ends a process that no instance has taken, and waits for its end. */

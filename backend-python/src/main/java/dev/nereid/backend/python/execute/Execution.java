@@ -7,6 +7,7 @@ import dev.nereid.spi.DeferredExecution;
 import java.util.ArrayDeque;
 import java.util.List;
 import java.util.Queue;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -35,6 +36,7 @@ final class Execution {
     private volatile boolean returned;
     private volatile boolean isDeferred;
     private boolean responded;
+    private final AtomicBoolean concluded = new AtomicBoolean();
 
     Execution(long id, long first, Batch batch, List<OpenRequest> requests) {
         this.id = id;
@@ -183,6 +185,15 @@ final class Execution {
     @Nullable
     BackendException failure() {
         return failure;
+    }
+
+    /**
+     * Says that the result of the execution is applied now, by this thread.
+     *
+     * @return {@code false} if one was before
+     */
+    boolean conclude() {
+        return concluded.compareAndSet(false, true);
     }
 
     /** Says that the process has returned from {@code execute}. */

@@ -37,6 +37,9 @@ public final class Executions {
     private long lastHandle;
     private volatile @Nullable Execution current;
 
+    /** The error of requests that are detached from now on: the process has ended. */
+    private volatile @Nullable BackendException endFailure;
+
     /**
      * Creates the executions.
      *
@@ -96,18 +99,22 @@ public final class Executions {
         FrameWriter frame;
         try {
             frame = encoder.encode(id, first, requests);
-        } catch (BackendException e) {
-            failAll(execution, e);
+        } catch (RuntimeException | Error e) {
+            failAll(execution, failure(e));
             throw e;
         }
-        open.forEach(OpenRequest::watchCancellation);
         current = execution;
         worker.beginExecution();
         try {
+            open.forEach(OpenRequest::watchCancellation);
             worker.send(frame);
             open.forEach(OpenRequest::onSent);
             batch.inputsRead();
             run(execution);
+        } catch (RuntimeException | Error e) { // requests with senders would stay open
+            current = null;
+            failAll(execution, failure(e));
+            throw e;
         } finally {
             worker.endExecution();
         }
@@ -126,18 +133,15 @@ public final class Executions {
                 continue;
             }
             worker.receiveUntil(execution::isDue);
-            if (execution.isDue()) {
-                continue;
-            } else if (!worker.isDisconnected()) {
-                if (execution.defer()) {
+            if (!execution.isDue() && execution.defer()) {
+                // The end of the process has come already, or is met by the thread that receives.
+                BackendException failure = endFailure;
+                if (failure != null) {
+                    onError(execution, failure);
+                } else {
                     worker.want();
-                    return;
                 }
-            } else {
-                WorkerEnd end = worker.ended().join();
-                if (!execution.isDue()) {
-                    onError(execution, unhealthy(end));
-                }
+                return;
             }
         }
         current = null;
@@ -211,6 +215,9 @@ public final class Executions {
     }
 
     private void onError(Execution execution, BackendException error) {
+        if (!execution.conclude()) {
+            return;
+        }
         execution.batch().outputsComputed();
         failAll(execution, error);
         execution.setFailure(error);
@@ -226,6 +233,10 @@ public final class Executions {
     }
 
     private void onResults(Execution execution, List<RequestResult> results, boolean goesOn) {
+        if (!execution.conclude()) {
+            results.forEach(RequestResult::release);
+            return;
+        }
         execution.batch().outputsComputed();
         for (int i = 0; i < results.size(); i++) {
             OpenRequest open = execution.requests().get(i);
@@ -243,7 +254,7 @@ public final class Executions {
     private void keep(OpenRequest open, boolean goesOn) {
         if (!open.isDetached()) {
             open.detach();
-            detached.put(open.handle(), open);
+            addDetached(open);
         }
         if (!goesOn) {
             open.releaseInputs();
@@ -269,10 +280,26 @@ public final class Executions {
                 found.detach();
                 respond(found, result);
                 if (!found.isEnded()) {
-                    detached.put(handle, found);
+                    addDetached(found);
                 }
             }
         });
+    }
+
+    /** Adds a request that has not ended, unless the process has: then nothing would end it. */
+    private void addDetached(OpenRequest open) {
+        detached.put(open.handle(), open);
+        BackendException failure = endFailure;
+        if (failure != null) {
+            open.fail(failure);
+            detached.remove(open.handle());
+        }
+    }
+
+    private static BackendException failure(Throwable cause) {
+        return cause instanceof BackendException failure
+                ? failure
+                : new BackendException(ErrorCode.INTERNAL, "execution failed: " + cause, cause);
     }
 
     private void respond(OpenRequest open, RequestResult result) {
@@ -351,6 +378,7 @@ public final class Executions {
      */
     public void onEnd(WorkerEnd end) {
         BackendException error = unhealthy(end);
+        endFailure = error;
         Execution execution = current;
         if (execution != null) {
             doOrLeave(execution, () -> onError(execution, error));

@@ -35,6 +35,8 @@ public final class SocketCalls {
     /** The signal upon which the process writes the stacks of its threads. */
     public static final int SIGQUIT = 3;
 
+    private static final int SIGKILL = 9;
+
     private static final int AF_UNIX = 1;
     private static final int SOCK_STREAM = 1;
     private static final int SOCK_CLOEXEC = 0x80000;
@@ -279,6 +281,17 @@ public final class SocketCalls {
             int ignored = (int) CLOSE.invokeExact(CLibrary.state(arena), descriptor);
         } catch (Throwable e) {
             throw CLibrary.notCalled("close", e);
+        }
+    }
+
+    /**
+     * Kills the processes of a group.
+     *
+     * @param leader the number of the process that has made the group, above 1; it may have ended just now
+     */
+    public static void killGroup(long leader) {
+        if (leader > 1) {
+            boolean _ = kill(-leader, SIGKILL);
         }
     }
 

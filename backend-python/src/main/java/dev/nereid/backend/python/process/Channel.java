@@ -20,24 +20,26 @@ import java.util.function.Consumer;
 /**
  * The frames of one process, over a connected socket.
  *
- * <p>Frames are sent without blocking. What the socket does not take is queued, and sent by a task that waits for the socket;
- * a process that does not read until the queue is full is lost. One thread at a time receives.
+ * <p>Frames are sent without blocking. What the socket does not take is queued, and sent by a task that waits for the socket.
+ * The channel of a process that does not read until the queue is full is lost. One thread at a time receives.
  */
 final class Channel implements FrameSink {
     /** The longest wait for frames of a thread that does not wait as long as it takes. */
     static final Duration PATIENCE = Duration.ofMillis(2);
 
-    /** The largest number of bytes that wait for the process. */
+    /** The number of bytes that wait for the process from which on no frame is added: the last one may be of any size. */
     private static final long MAX_QUEUED = 256L << 20;
 
     private static final int INITIAL_BUFFER = 64 << 10;
     private static final int KEPT_BUFFER = 1 << 20;
+    private static final int MIB_SHIFT = 20;
     private static final int POLL_MILLIS = 200;
     private static final int IDLE_MILLIS = 60_000;
     private static final long FRAME_LIMIT = (1L << 31) - 8;
 
     private final int socket;
     private final Executor executor;
+    private final Consumer<String> lost;
     private final ReentrantLock sending = new ReentrantLock();
     private final MemorySegment sendState = SocketCalls.newState(Arena.ofAuto());
     private final MemorySegment receiveState = SocketCalls.newState(Arena.ofAuto());
@@ -70,17 +72,21 @@ final class Channel implements FrameSink {
      *
      * @param socket the descriptor, owned by the channel from now on
      * @param executor runs the task that waits for a socket that is full
+     * @param lost gets the reason when frames cannot be sent any more, although the process has not closed the socket; called
+     *     by a thread that sends
      * @throws IOException if the socket cannot be used
      */
-    Channel(int socket, Executor executor) throws IOException {
+    Channel(int socket, Executor executor, Consumer<String> lost) throws IOException {
         SocketCalls.limitReceive(socket, PATIENCE);
         this.socket = socket;
         this.executor = executor;
+        this.lost = lost;
     }
 
     @Override
     public void send(FrameWriter frame) {
         boolean flush = false;
+        String problem = null;
         sending.lock();
         try {
             if (gone) {
@@ -92,22 +98,18 @@ final class Channel implements FrameSink {
             }
             if (rest.byteSize() > 0 && !gone) {
                 flush = enqueue(rest);
+                problem = flush || !gone ? null : "it did not read " + (MAX_QUEUED >> MIB_SHIFT) + " MiB of messages";
             }
+        } catch (OutOfMemoryError e) { // a part of the frame may have been sent
+            markGone();
+            problem = "no memory was left for a message to it";
         } finally {
             sending.unlock();
         }
         if (flush) {
             startFlush();
-        }
-    }
-
-    /** Returns whether frames wait that the process has not read. */
-    boolean isCongested() {
-        sending.lock();
-        try {
-            return !gone && queuedBytes > MAX_QUEUED / 2;
-        } finally {
-            sending.unlock();
+        } else if (problem != null) {
+            lost.accept(problem);
         }
     }
 
@@ -129,7 +131,7 @@ final class Channel implements FrameSink {
 
     @GuardedBy("sending")
     private boolean enqueue(MemorySegment rest) {
-        if (queuedBytes + rest.byteSize() > MAX_QUEUED) {
+        if (queuedBytes > MAX_QUEUED) {
             markGone();
             return false;
         }
@@ -144,8 +146,8 @@ final class Channel implements FrameSink {
         try {
             executor.execute(this::flush);
         } catch (RejectedExecutionException e) {
-            // No thread is left that could send: the process cannot be used any more.
             shutdown();
+            lost.accept("no thread was left that could send messages to it");
         }
     }
 

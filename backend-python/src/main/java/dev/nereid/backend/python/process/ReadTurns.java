@@ -120,17 +120,23 @@ final class ReadTurns {
         }
     }
 
-    /** Returns whether the channel has ended. */
-    boolean isEnded() {
-        return ended;
-    }
-
     /** Says that the current thread executes no more. */
     void end() {
         executing = null;
         if (ended || awaited.getAsBoolean()) {
             LockSupport.unpark(owner);
         }
+    }
+
+    /** Returns whether nothing can be received any more. */
+    boolean isEnded() {
+        return ended;
+    }
+
+    /** Ends the turns, if the thread of the process cannot receive any more. */
+    void stop() {
+        ended = true;
+        LockSupport.unpark(executing);
     }
 
     /** Wakes the executing thread. */

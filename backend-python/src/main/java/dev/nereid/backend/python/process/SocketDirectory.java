@@ -38,21 +38,24 @@ final class SocketDirectory implements AutoCloseable {
      * @throws IOException if neither can be written to, or their paths are too long
      */
     static SocketDirectory create(Path other) throws IOException {
-        Path directory;
         try {
-            directory = Files.createTempDirectory(PREFIX, OWNER_ONLY);
+            return listen(Files.createTempDirectory(PREFIX, OWNER_ONLY));
         } catch (IOException e) {
             try {
-                directory = Files.createTempDirectory(other, PREFIX, OWNER_ONLY);
+                return listen(Files.createTempDirectory(other, PREFIX, OWNER_ONLY));
             } catch (IOException second) {
                 e.addSuppressed(second);
                 throw e;
             }
         }
+    }
+
+    private static SocketDirectory listen(Path directory) throws IOException {
         Path path = directory.resolve("s");
         try {
             return new SocketDirectory(directory, path, SocketCalls.listen(path));
         } catch (IOException e) {
+            Files.deleteIfExists(path);
             Files.deleteIfExists(directory);
             throw e;
         }

@@ -29,6 +29,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
@@ -45,10 +46,14 @@ import org.jspecify.annotations.Nullable;
 public final class Worker implements FrameSink {
     private static final int CONNECT_SLICE_MILLIS = 50;
     private static final Duration CONNECT_LIMIT = Duration.ofSeconds(10);
-    private static final Duration END_LIMIT = Duration.ofSeconds(5);
+    /** How long a process may live that has closed its connection, which it never does before its exit. */
+    private static final Duration END_LIMIT = Duration.ofSeconds(2);
+
     private static final Duration OUTPUT_LIMIT = Duration.ofSeconds(1);
     private static final int TOKEN_BYTES = 16;
     private static final int KIB_SHIFT = 10;
+    private static final int NONE = -1;
+    private static final int HEXADECIMAL = 16;
 
     private final WorkerCommand command;
     private final WorkerFrames frames;
@@ -67,8 +72,13 @@ public final class Worker implements FrameSink {
     @GuardedBy("ending")
     private @Nullable String reason;
 
-    @GuardedBy("ending")
-    private boolean killed;
+    private volatile boolean killed;
+
+    /** Whether the process has been asked to end. */
+    private volatile boolean finishing;
+
+    /** The socket at whose close the kernel kills the process and what it has forked; of the thread of the process. */
+    private int life = NONE;
 
     private volatile @Nullable Process process;
     private volatile @Nullable Channel channel;
@@ -116,9 +126,9 @@ public final class Worker implements FrameSink {
         return ended;
     }
 
-    /** Returns whether the process is running and has not been killed. */
+    /** Returns whether the process can be used: it has connected, is still connected, and was not killed. */
     public boolean isAlive() {
-        return hello.isDone() && !hello.isCompletedExceptionally() && !ended.isDone();
+        return hello.isDone() && !hello.isCompletedExceptionally() && !turns.isEnded() && !killed;
     }
 
     /** Returns the last lines that the process printed, for an error. */
@@ -133,12 +143,6 @@ public final class Worker implements FrameSink {
         if (open != null) {
             open.send(frame);
         }
-    }
-
-    /** Returns whether the process does not read what is sent to it. */
-    public boolean isCongested() {
-        Channel open = channel;
-        return open != null && open.isCongested();
     }
 
     /** Returns a number for a frame that is answered. */
@@ -196,24 +200,15 @@ public final class Worker implements FrameSink {
         turns.receiveUntil(done, receiveShortly, Channel.PATIENCE.toNanos());
     }
 
-    /** Returns whether no frame will come any more, since the process has ended or is about to end. */
-    public boolean isDisconnected() {
-        return turns.isEnded();
-    }
-
     /** Returns the memory that the process alone has in use, in bytes; 0 if that is not known. */
     public long residentBytes() {
         Process running = process;
         if (running == null || !running.isAlive()) {
             return 0;
         }
-        try (Stream<String> lines = Files.lines(Path.of("/proc", Long.toString(running.pid()), "status"))) {
-            return lines.filter(line -> line.startsWith("RssAnon:"))
-                    .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")) << KIB_SHIFT)
-                    .sum();
-        } catch (IOException | UncheckedIOException | NumberFormatException e) {
-            return 0; // it has just ended
-        }
+        return status(running.pid(), "RssAnon:")
+                .map(line -> Long.parseLong(line.replaceAll("\\D", "")) << KIB_SHIFT)
+                .orElse(0L);
     }
 
     /** Asks the process for the stacks of its threads, which it prints. */
@@ -222,11 +217,29 @@ public final class Worker implements FrameSink {
         ending.lock();
         try {
             // A number is not used again before its process has been waited for, after which it is not alive.
-            if (running != null && running.isAlive() && hello.isDone()) {
+            if (running != null && running.isAlive() && catches(running.pid(), SocketCalls.SIGQUIT)) {
                 SocketCalls.kill(running.pid(), SocketCalls.SIGQUIT);
             }
         } finally {
             ending.unlock();
+        }
+    }
+
+    /** Returns whether a process handles a signal, which would end it otherwise: the model may have changed that. */
+    private static boolean catches(long process, int signal) {
+        return status(process, "SigCgt:")
+                .map(mask -> Long.parseUnsignedLong(mask, HEXADECIMAL) >>> (signal - 1) & 1)
+                .orElse(0L) == 1;
+    }
+
+    /** Returns a line of what the kernel says of a process; empty if it has just ended. */
+    private static Optional<String> status(long process, String name) {
+        try (Stream<String> lines = Files.lines(Path.of("/proc", Long.toString(process), "status"))) {
+            return lines.filter(line -> line.startsWith(name))
+                    .map(line -> line.substring(name.length()).strip())
+                    .findFirst();
+        } catch (IOException | UncheckedIOException e) {
+            return Optional.empty();
         }
     }
 
@@ -262,88 +275,119 @@ public final class Worker implements FrameSink {
             kill("");
             return ended;
         }
+        finishing = true;
         long id = nextId();
-        CompletableFuture<FrameReader> answered =
+        CompletableFuture<FrameReader> _ =
                 ask(new FrameWriter().begin(FrameType.FINALIZE, 0, 0, id).end(), id);
-        Executor later = CompletableFuture.delayedExecutor(limit.toMillis(), TimeUnit.MILLISECONDS, Runnable::run);
-        CompletableFuture<Void> timer = CompletableFuture.runAsync(
-                () -> kill("it had not ended " + limit.toSeconds() + " s after the call of finalize"), later);
-        return ended.whenComplete((end, failure) -> {
-            timer.cancel(false);
-            answered.cancel(false);
-        });
+        CompletableFuture<WorkerEnd> _ = ended.copy()
+                .orTimeout(limit.toMillis(), TimeUnit.MILLISECONDS)
+                .whenComplete((_, failure) -> {
+                    if (failure instanceof TimeoutException) {
+                        kill("it had not ended " + limit.toSeconds() + " s after the call of finalize");
+                    }
+                });
+        return ended;
     }
 
     private void run() {
-        int status = -1;
         try {
-            start();
+            hello.complete(connect());
+            turns.receiveAlways(receive);
         } catch (BackendException e) {
-            setReason(String.valueOf(e.getMessage()));
-            hello.completeExceptionally(e);
-        } catch (IOException | RuntimeException e) {
-            logger.log(WARNING, "start of a process for " + command.instance(), e);
-            setReason(e.toString());
-            hello.completeExceptionally(new BackendException(
+            fail(e);
+        } catch (FrameException e) {
+            fail(new BackendException(
+                    ErrorCode.INTERNAL,
+                    unhealthy(command.instance()) + " Its first message is wrong: " + e.getMessage(),
+                    e));
+        } catch (Throwable e) { // such as no threads or no memory: others wait for the end of the process
+            log("start of a process", e);
+            fail(new BackendException(
                     ErrorCode.INTERNAL, unhealthy(command.instance()) + " The process could not be started: " + e, e));
-        } finally {
-            status = end();
         }
-        OutputReader reader = output;
-        if (reader != null) {
-            awaitOutput(reader);
-            reader.close();
-        }
-        WorkerEnd end = new WorkerEnd(status, reason(), lastLines());
+        turns.stop();
+        WorkerEnd end = new WorkerEnd(await(), reason(), lastLines());
         failAnswers(end);
         hello.completeExceptionally(failure(end));
-        frames.onEnd(end);
+        try {
+            frames.onEnd(end);
+        } catch (Throwable e) {
+            log("end of a process", e);
+        }
         ended.complete(end);
         failAnswers(end);
         turns.wake();
     }
 
-    private void start() throws IOException {
-        int life = -1;
+    /** Says why the process cannot be used, and ends it. */
+    private void fail(BackendException why) {
+        kill(String.valueOf(why.getMessage()));
+        hello.completeExceptionally(why);
+    }
+
+    /** Waits for the end of the process and its output, ends what it has forked, and returns its status. */
+    private int await() {
+        int status = NONE;
         try {
-            Connected connected = connect();
-            life = connected.life();
-            hello.complete(connected.hello());
-            turns.receiveAlways(receive);
-        } catch (FrameException e) {
-            throw new BackendException(
-                    ErrorCode.INTERNAL,
-                    unhealthy(command.instance()) + " Its first message is wrong: " + e.getMessage(),
-                    e);
-        } finally {
-            awaitExit();
-            if (life >= 0) {
-                // The kernel ends what the process has forked.
+            Channel open = channel;
+            if (open != null) {
+                open.close();
+            }
+            status = awaitExit();
+            logger.log(DEBUG, "process of " + command.instance() + " ended with status " + status);
+            if (life != NONE) {
                 SocketCalls.close(life);
             }
+            killGroup();
+            OutputReader reader = output;
+            if (reader != null) {
+                awaitOutput(reader);
+                reader.close();
+            }
+        } catch (Throwable e) {
+            log("end of a process", e);
+        }
+        return status;
+    }
+
+    /**
+     * Kills processes that the model has started and that do not have the socket. Theirs is the number of the process that has
+     * just ended, which the kernel does not use again before all others.
+     */
+    private void killGroup() {
+        Process leader = process;
+        if (leader != null
+                && hello.isDone()
+                && !hello.isCompletedExceptionally()
+                && hello.join().process() == leader.pid()) {
+            SocketCalls.killGroup(leader.pid());
         }
     }
 
-    /** What the process says of itself, and the descriptor of the socket whose close ends what it has forked. */
-    private record Connected(Hello hello, int life) {}
+    private void log(String what, Throwable problem) {
+        logger.log(WARNING, what + " of " + command.instance(), problem);
+    }
 
-    private Connected connect() throws IOException {
+    /** Starts the process, and returns what it says of itself. */
+    private Hello connect() throws IOException {
         byte[] random = new byte[TOKEN_BYTES];
         new SecureRandom().nextBytes(random);
         String token = HexFormat.of().formatHex(random);
         try (SocketDirectory directory = SocketDirectory.create(command.runner())) {
             launch(directory.path(), token);
-            Channel open = new Channel(accept(directory, "connect"), executor);
+            Channel open = new Channel(accept(directory, "connect"), executor, this::kill);
             channel = open;
             CompletableFuture<Void> _ = requireNonNull(process).onExit().thenRun(open::shutdown);
             Hello said = readHello(open);
             if (!said.problem().isEmpty()) {
+                int _ = awaitExit(); // by itself
                 throw new BackendException(ErrorCode.INTERNAL, said.problem());
             }
             if (!said.token().equals(token)) {
                 throw new FrameException("token: wrong (expected: that of the command line)");
             }
-            return new Connected(said, accept(directory, "connect a second time"));
+            life = accept(directory, "connect a second time");
+            return said;
         }
     }
 
@@ -354,6 +398,8 @@ public final class Worker implements FrameSink {
         arguments.add("--channel=" + socket);
         arguments.add("--life=" + socket);
         arguments.add("--token=" + token);
+        // The thread that starts the process lives as long as it.
+        arguments.add("--parent-death-signal=" + ProcessHandle.current().pid());
         arguments.add("triton_python_backend_stub");
         ProcessBuilder builder = new ProcessBuilder(arguments)
                 .redirectInput(ProcessBuilder.Redirect.from(new File("/dev/null")))
@@ -445,8 +491,11 @@ public final class Worker implements FrameSink {
         } catch (FrameException e) {
             kill("it sent a wrong message: " + e.getMessage());
             return false;
-        } catch (RuntimeException e) {
-            logger.log(WARNING, "message of " + command.instance(), e);
+        } catch (OutOfMemoryError e) {
+            kill("no memory was left for a message of it");
+            return false;
+        } catch (RuntimeException | Error e) {
+            log("message", e);
             kill("internal error: " + e);
             return false;
         }
@@ -475,11 +524,11 @@ public final class Worker implements FrameSink {
         try {
             while (true) {
                 try {
-                    if (!started.waitFor(END_LIMIT.toMillis(), TimeUnit.MILLISECONDS)) {
+                    if (started.waitFor(END_LIMIT.toMillis(), TimeUnit.MILLISECONDS)) {
+                        return started.exitValue();
+                    } else if (!finishing) {
                         setReason("it had closed its connection and did not end");
                         started.destroyForcibly();
-                    } else {
-                        return started.exitValue();
                     }
                 } catch (InterruptedException e) {
                     interrupted = true;
@@ -491,20 +540,6 @@ public final class Worker implements FrameSink {
                 Thread.currentThread().interrupt();
             }
         }
-    }
-
-    private int end() {
-        Channel open = channel;
-        Process started = process;
-        if (started != null && !hello.isDone()) {
-            started.destroyForcibly();
-        }
-        if (open != null) {
-            open.close();
-        }
-        int status = awaitExit();
-        logger.log(DEBUG, () -> "process of " + command.instance() + " ended with status " + status);
-        return status;
     }
 
     private void setReason(String why) {
