@@ -49,6 +49,21 @@ public interface InstanceContext {
     default void unavailable(String reason) {}
 
     /**
+     * Says that the instance fails all work at once, until it is {@linkplain #available available} again. A backend that runs
+     * models in other processes calls this when the restart of one was in vain: requests must not wait for the next one.
+     *
+     * <p>The instance takes batches, as an available one does, and {@link ModelInstance#execute} fails them with {@link
+     * ErrorCode#UNAVAILABLE}. It is not ready, with this code and reason, without a call of {@link
+     * ModelInstance#checkReady}; the server is, as with {@link #unavailable}. Any thread may call this, as that. By default
+     * {@link #available}.
+     *
+     * @param reason what clients and operators read, in one line; it replaces an earlier one
+     */
+    default void failing(String reason) {
+        available();
+    }
+
+    /**
      * Lets the instance take work again. Waiting requests go on at once. Has no effect if it is available. Any thread may
      * call this, as {@link #unavailable}.
      */

@@ -25,7 +25,7 @@ import java.util.concurrent.atomic.AtomicReference;
  * @param profiles the optimization profiles of the instance
  * @param memory the memory of which the instance allocates, which the test checks for leaks: unlike the server, this
  *     frees nothing that the instance leaves
- * @param unavailability the last reason that the instance gave for taking no work; empty if it takes work
+ * @param unavailability the last reason that the instance gave for taking no work, or for failing it; empty if it serves
  */
 public record FakeInstanceContext(
         String name,
@@ -66,6 +66,11 @@ public record FakeInstanceContext(
 
     @Override
     public void unavailable(String reason) {
+        unavailability.set(Optional.of(reason));
+    }
+
+    @Override
+    public void failing(String reason) {
         unavailability.set(Optional.of(reason));
     }
 

@@ -50,6 +50,8 @@ final class FakeInstanceContextTest {
         context.unavailable("process is started");
         context.unavailable("process is started again");
         assertThat(context.unavailability().get()).contains("process is started again");
+        context.failing("process does not start");
+        assertThat(context.unavailability().get()).contains("process does not start");
 
         context.available();
         assertThat(context.unavailability().get()).isEmpty();

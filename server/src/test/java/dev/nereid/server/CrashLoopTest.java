@@ -63,6 +63,8 @@ final class CrashLoopTest {
             assertThat(RecordingObserver.to(server, "m", 4).error().publicMessage())
                     .isEqualTo(DEAD);
             assertThat(isReady(server)).isFalse();
+            assertThat(server.isReady()).as("one model must not take the server out of service").isTrue();
+            assertThat(server.models().index().getFirst().reason()).contains(DEAD);
 
             backend.instances.getLast().starts();
             backend.instances.getFirst().dies(); // it waits, since the other one lives
@@ -113,7 +115,7 @@ final class CrashLoopTest {
 
         /** Fails requests from now on. */
         void failsToStart() {
-            context.available();
+            context.failing(DEAD);
         }
 
         void starts() {

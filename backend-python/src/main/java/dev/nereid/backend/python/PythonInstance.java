@@ -71,9 +71,6 @@ final class PythonInstance implements ModelInstance {
     private String reason = "";
 
     @GuardedBy("lock")
-    private boolean isAvailable = true;
-
-    @GuardedBy("lock")
     private boolean othersServe;
 
     /** Completes with the next change of the state. */
@@ -272,15 +269,20 @@ final class PythonInstance implements ModelInstance {
     private void updateAvailability() {
         lock.lock();
         try {
-            boolean takes = state == State.SERVING || (state == State.FAILING && !othersServe);
-            if (state == State.STARTING || state == State.CLOSED) {
-                return;
-            } else if (takes && !isAvailable) {
-                context.available();
-            } else if (!takes) {
-                context.unavailable(reason);
+            switch (state) {
+                case STARTING, CLOSED -> {
+                    // Nothing has changed for the server.
+                }
+                case SERVING -> context.available();
+                case RESTARTING -> context.unavailable(reason);
+                case FAILING -> {
+                    if (othersServe) {
+                        context.unavailable(reason);
+                    } else {
+                        context.failing(reason);
+                    }
+                }
             }
-            isAvailable = takes;
         } finally {
             lock.unlock();
         }

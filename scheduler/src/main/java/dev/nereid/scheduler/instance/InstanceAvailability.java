@@ -13,8 +13,19 @@ import org.jspecify.annotations.Nullable;
  * each change, and reads the state itself. Of two changes at a time, the one that it sees last counts.
  */
 public final class InstanceAvailability {
-    /** Why it takes no batch; {@code null} if it does. */
-    private final AtomicReference<@Nullable String> reason = new AtomicReference<>();
+    /**
+     * Why the instance cannot serve.
+     *
+     * @param reason the reason
+     * @param takes whether it takes batches, which it fails
+     */
+    private record Problem(String reason, boolean takes) {
+        Problem {
+            requireNonNull(reason, "reason");
+        }
+    }
+
+    private final AtomicReference<@Nullable Problem> problem = new AtomicReference<>();
 
     private volatile Runnable listener = InstanceAvailability::ignore;
 
@@ -24,26 +35,41 @@ public final class InstanceAvailability {
      * @param why the reason, which replaces an earlier one
      */
     public void unavailable(String why) {
-        if (reason.getAndSet(requireNonNull(why, "reason")) == null) {
-            listener.run();
-        }
+        set(new Problem(why, false));
+    }
+
+    /**
+     * Lets the instance take batches, which it fails. Does not wait.
+     *
+     * @param why the reason, which replaces an earlier one
+     */
+    public void failing(String why) {
+        set(new Problem(why, true));
     }
 
     /** Lets the instance take batches again. Does not wait. */
     public void available() {
-        if (reason.getAndSet(null) != null) {
+        set(null);
+    }
+
+    private void set(@Nullable Problem next) {
+        if (takes(problem.getAndSet(next)) != takes(next)) {
             listener.run();
         }
     }
 
-    /** Returns why it takes no batch; empty if it does. */
+    private static boolean takes(@Nullable Problem state) {
+        return state == null || state.takes();
+    }
+
+    /** Returns why it cannot serve; empty if it can. */
     Optional<String> reason() {
-        return Optional.ofNullable(reason.get());
+        return Optional.ofNullable(problem.get()).map(Problem::reason);
     }
 
     /** Returns whether it takes batches. */
     boolean isAvailable() {
-        return reason.get() == null;
+        return takes(problem.get());
     }
 
     /** Runs an action now and after each change, on any thread. It must not wait. */

@@ -36,13 +36,13 @@ public final class ModelReadiness {
     }
 
     /**
-     * Returns whether an instance is ready by its last check. One that is unavailable is: its backend is about to let it
+     * Returns whether an instance is ready by its last check. One that is unavailable, or fails for the moment, is: its backend is about to let it
      * go on, which is no reason to take the server out of service.
      */
     public boolean isReady() {
         for (ManagedInstance instance : threads.alive()) {
             ReadinessCheck check = instance.readiness();
-            if (!instance.availability().isAvailable()
+            if (instance.availability().reason().isPresent()
                     || check.begin(nanoTime, timer, fatalErrors)
                             .getNow(check.last())
                             .isReady()) {
@@ -103,7 +103,7 @@ public final class ModelReadiness {
     public String problems() {
         List<ManagedInstance> alive = threads.alive();
         boolean isReady = alive.stream()
-                .anyMatch(instance -> instance.availability().isAvailable()
+                .anyMatch(instance -> instance.availability().reason().isEmpty()
                         && instance.readiness().last().isReady());
         return isReady || alive.isEmpty()
                 ? ""

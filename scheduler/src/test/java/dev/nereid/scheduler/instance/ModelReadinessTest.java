@@ -113,6 +113,23 @@ final class ModelReadinessTest {
         assertThat(scheduler.problems()).isEmpty();
     }
 
+    /** It takes batches to fail them at once, and another attempt follows. */
+    @Test
+    void aFailingInstanceTakesBatchesAndLeavesTheServerReady() {
+        later(first);
+        first.availability.failing("process does not start");
+        second.availability.failing("process does not start either");
+
+        assertThat(check()).isCompletedWithValue(Readiness.notReady(ErrorCode.UNAVAILABLE, "process does not start"));
+        assertThat(scheduler.isReady()).isTrue();
+        assertThat(scheduler.problems()).contains("i0 (process does not start), i1 (process does not start either)");
+        assertThat(first.availability.isAvailable()).as("takes batches").isTrue();
+        assertThat(checks).as("is not checked").isEmpty();
+
+        second.availability.available();
+        assertThat(check()).isCompletedWithValue(Readiness.READY);
+    }
+
     @Test
     void waitsForACheckWhoseResultAllShare() {
         later(first);

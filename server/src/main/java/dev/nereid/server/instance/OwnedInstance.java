@@ -217,6 +217,11 @@ public final class OwnedInstance implements ModelInstance {
         }
 
         @Override
+        public void failing(String reason) {
+            availability.failing(reason);
+        }
+
+        @Override
         public void available() {
             availability.available();
         }
