@@ -25,7 +25,7 @@ final class HangIT {
             "parameters { key: \"EXECUTION_TIMEOUT_SECONDS\" value { string_value: \"0.5\" } }";
 
     /** Native code that holds the interpreter lock: no thread of Python runs meanwhile. */
-    private static final String NATIVE = "ctypes.PyDLL(None).sleep(600)";
+    private static final String NATIVE = "while True: ctypes.PyDLL(None).sleep(600)";
 
     @TempDir
     private Path directory;

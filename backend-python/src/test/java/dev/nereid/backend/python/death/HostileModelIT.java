@@ -48,7 +48,7 @@ final class HostileModelIT {
                 "gc.disable(); gc.set_threshold(1, 1, 1)",
                 "os.environ.clear()",
                 "signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01) if signal.signal(14, lambda *a: None) is not 0 else 0",
-                "np.frombuffer = None",
+                "np.array = np.empty = None",
                 "threading.settrace(lambda *a: None); sys.settrace(lambda *a: None)",
                 "warnings = __import__('warnings'); warnings.simplefilter('error')",
             })
@@ -98,7 +98,6 @@ final class HostileModelIT {
     @ValueSource(
             strings = {
                 "os.closerange(3, 65536)\ntime.sleep(600)",
-                "resource.setrlimit(resource.RLIMIT_AS, (1, 1)); self.kept = [bytes(1 << 20) for _ in range(9999)]; os.abort()",
                 "resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass",
                 "for f in range(3, 2000):\n  try: os.write(f, b'\\xff' * 4096)\n  except OSError: pass\ntime.sleep(600)",
                 "for f in range(3, 2000):\n  try: os.write(f, b'\\xf8\\xff\\xff\\x7f' + bytes(4096))\n  except OSError: pass\nos._exit(1)",
