@@ -8,6 +8,7 @@ import dev.nereid.backend.python.process.Worker;
 import dev.nereid.backend.python.process.WorkerEnd;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
+import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
@@ -18,9 +19,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -45,9 +44,6 @@ final class PythonInstance implements ModelInstance {
     }
 
     private static final Duration REPORT_INTERVAL = Duration.ofSeconds(30);
-
-    /** How often a batch that waits looks whether its clients have gone. */
-    private static final long CANCEL_CHECK_MILLIS = 50;
 
     private final PythonModel model;
     private final InstanceContext context;
@@ -130,8 +126,7 @@ final class PythonInstance implements ModelInstance {
         report(ready, begin);
         model.program().parameters().startTimeout().ifPresent(limit -> {
             DelayedTask timer = later(
-                    limit,
-                    () -> created.kill("import and initialize took longer than " + limit.toSeconds() + " s"));
+                    limit, () -> created.kill("import and initialize took longer than " + limit.toSeconds() + " s"));
             CompletableFuture<Void> _ = ready.whenComplete((_, _) -> timer.cancel());
         });
         return ready;
@@ -296,46 +291,55 @@ final class PythonInstance implements ModelInstance {
     @Override
     public void execute(Batch batch) {
         PythonProcess ready = serving;
-        while (ready == null || !ready.isAlive()) {
-            awaitRestart(batch);
-            ready = serving;
-        }
-        Optional<Duration> limit = model.program().parameters().executionTimeout();
-        if (limit.isEmpty()) {
-            ready.execute(batch);
+        if (ready != null && ready.isAlive()) {
+            ready.execute(batch, limit(ready));
             return;
         }
-        try (ExecutionLimit _ =
-                ExecutionLimit.start(ready, limit.get(), model.context().executor())) {
-            ready.execute(batch);
+        // The batch was taken before the process ended.
+        CompletableFuture<Void> next = nextChange();
+        executeAfter(next, batch, batch.defer());
+    }
+
+    private void executeAfter(CompletableFuture<Void> change, Batch batch, DeferredExecution handle) {
+        CompletableFuture<Void> _ = change.thenRunAsync(
+                        () -> executeLater(batch, handle), model.context().executor())
+                .exceptionally(failure -> {
+                    handle.fail(cause(failure) instanceof BackendException error ? error : unavailable());
+                    return null;
+                });
+    }
+
+    /** Executes a deferred batch that has waited for a restart. */
+    private void executeLater(Batch batch, DeferredExecution handle) {
+        PythonProcess ready = serving;
+        if (batch.requests().stream().allMatch(InferenceRequest::isCancelled)) {
+            handle.fail(new BackendException(
+                    ErrorCode.CANCELLED, "cancelled while the process of '" + context.name() + "' was restarted"));
+        } else if (ready == null || !ready.isAlive()) {
+            executeAfter(nextChange(), batch, handle);
+        } else {
+            ready.execute(batch, handle, limit(ready));
         }
     }
 
-    /** Waits for the first restart, or fails if there is nothing to wait for. */
-    private void awaitRestart(Batch batch) {
-        CompletableFuture<Void> change;
+    /** Limits the time of an execution, and returns what ends that time. */
+    private Runnable limit(PythonProcess ready) {
+        Optional<Duration> limit = model.program().parameters().executionTimeout();
+        return limit.isEmpty()
+                ? () -> {}
+                : ExecutionLimit.start(ready, limit.get(), model.context().executor())::close;
+    }
+
+    /** Returns the end of the restart in progress, or fails if there is nothing to wait for. */
+    private CompletableFuture<Void> nextChange() {
         lock.lock();
         try {
             if (state == State.FAILING || state == State.CLOSED) {
                 throw unavailable();
             }
-            change = changed;
+            return changed;
         } finally {
             lock.unlock();
-        }
-        while (!change.isDone()) {
-            if (batch.requests().stream().allMatch(InferenceRequest::isCancelled)) {
-                throw new BackendException(
-                        ErrorCode.CANCELLED, "cancelled while the process of '" + context.name() + "' was restarted");
-            }
-            try {
-                change.get(CANCEL_CHECK_MILLIS, TimeUnit.MILLISECONDS);
-            } catch (TimeoutException | ExecutionException e) {
-                // It never fails: the clients are looked at.
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw unavailable();
-            }
         }
     }
 
@@ -350,9 +354,7 @@ final class PythonInstance implements ModelInstance {
     @Override
     public CompletionStage<Void> checkReady() {
         PythonProcess ready = serving;
-        return ready == null || !ready.isAlive()
-                ? CompletableFuture.failedStage(unavailable())
-                : ready.checkReady();
+        return ready == null || !ready.isAlive() ? CompletableFuture.failedStage(unavailable()) : ready.checkReady();
     }
 
     private BackendException unavailable() {

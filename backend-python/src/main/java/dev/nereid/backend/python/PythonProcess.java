@@ -17,6 +17,7 @@ import dev.nereid.backend.python.report.ProcessLog;
 import dev.nereid.backend.python.report.ReadyChecks;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
+import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelContext;
@@ -170,17 +171,30 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         worker.send(frame);
     }
 
-    /** Executes a batch, as {@link Executions#execute}. */
-    void execute(Batch batch) {
+    /** Executes a batch, as {@link Executions#execute(Batch, Runnable)}. */
+    void execute(Batch batch, Runnable ended) {
         Executions ready = executions;
         if (ready == null) {
+            ended.run();
             throw new BackendException(ErrorCode.UNAVAILABLE, Worker.unhealthy(name));
         }
         try {
-            ready.execute(batch);
+            ready.execute(batch, ended);
         } finally {
             trimLater();
         }
+    }
+
+    /** Executes a batch that is deferred, as {@link Executions#execute(Batch, DeferredExecution, Runnable)}. */
+    void execute(Batch batch, DeferredExecution handle, Runnable ended) {
+        Executions ready = executions;
+        if (ready == null) {
+            ended.run();
+            handle.fail(new BackendException(ErrorCode.UNAVAILABLE, Worker.unhealthy(name)));
+            return;
+        }
+        ready.execute(batch, handle, ended);
+        trimLater();
     }
 
     /** Checks whether the model is ready, as {@link ReadyChecks#check}. */

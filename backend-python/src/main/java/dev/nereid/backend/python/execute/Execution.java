@@ -19,6 +19,7 @@ final class Execution {
     private final long first;
     private final Batch batch;
     private final List<OpenRequest> requests;
+    private final Runnable ended;
     private final long thread = Thread.currentThread().threadId();
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -38,15 +39,30 @@ final class Execution {
     private boolean responded;
     private final AtomicBoolean concluded = new AtomicBoolean();
 
-    Execution(long id, long first, Batch batch, List<OpenRequest> requests) {
+    /**
+     * Creates an execution of the current thread.
+     *
+     * @param id its number
+     * @param first the handle of the first request
+     * @param batch the batch
+     * @param requests the requests of the batch
+     * @param ended runs when an execution that was deferred has ended
+     */
+    Execution(long id, long first, Batch batch, List<OpenRequest> requests, Runnable ended) {
         this.id = id;
         this.first = first;
         this.batch = batch;
         this.requests = requests;
+        this.ended = ended;
     }
 
     long id() {
         return id;
+    }
+
+    /** Returns the handle of the first request. */
+    long first() {
+        return first;
     }
 
     Batch batch() {
@@ -82,6 +98,18 @@ final class Execution {
         }
     }
 
+    /** Takes over an execution that is deferred already. */
+    void defer(DeferredExecution handle) {
+        lock.lock();
+        try {
+            deferred = handle;
+            isDeferred = true;
+            closed = true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     boolean isDeferred() {
         return isDeferred;
     }
@@ -96,6 +124,7 @@ final class Execution {
         } finally {
             lock.unlock();
         }
+        ended.run();
         BackendException error = failure;
         if (open != null && error != null) {
             open.fail(error);

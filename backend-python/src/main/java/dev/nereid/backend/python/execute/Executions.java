@@ -9,6 +9,7 @@ import dev.nereid.backend.python.process.Worker;
 import dev.nereid.backend.python.process.WorkerEnd;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
+import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import java.util.ArrayList;
@@ -75,12 +76,58 @@ public final class Executions {
     }
 
     /**
-     * Executes a batch: waits until the model has returned from {@code execute}. One thread at a time.
+     * Executes a batch. Waits some milliseconds for the model, and then defers the batch. One thread at a time.
      *
      * @param batch the batch
+     * @param ended runs once when the execution has ended, on any thread
      * @throws BackendException if the whole batch failed
      */
-    public void execute(Batch batch) {
+    public void execute(Batch batch, Runnable ended) {
+        Execution execution = newExecution(batch, ended);
+        try {
+            start(execution);
+            run(execution);
+        } catch (RuntimeException | Error e) { // requests with senders would stay open
+            abandon(execution, e);
+            throw e;
+        } finally {
+            worker.endExecution();
+            if (!execution.isDeferred()) {
+                ended.run();
+            }
+        }
+        BackendException failure = execution.isDeferred() ? null : execution.failure();
+        if (failure != null) {
+            throw failure;
+        }
+    }
+
+    /**
+     * Executes a batch that is deferred. Does not wait for the model. One thread at a time.
+     *
+     * @param batch the batch
+     * @param handle ends its execution
+     * @param ended as of {@link #execute(Batch, Runnable)}
+     */
+    public void execute(Batch batch, DeferredExecution handle, Runnable ended) {
+        Execution execution = newExecution(batch, ended);
+        execution.defer(handle);
+        try {
+            start(execution);
+            worker.want();
+            failIfEnded(execution);
+        } catch (RuntimeException | Error e) {
+            if (execution.conclude()) {
+                abandon(execution, e);
+                execution.setFailure(failure(e));
+                execution.finish();
+            }
+        } finally {
+            worker.endExecution();
+        }
+    }
+
+    private Execution newExecution(Batch batch, Runnable ended) {
         List<InferenceRequest> requests = batch.requests();
         long first = lastHandle + 1;
         lastHandle += requests.size();
@@ -88,40 +135,35 @@ public final class Executions {
         for (int i = 0; i < requests.size(); i++) {
             open.add(new OpenRequest(first + i, requests.get(i), worker));
         }
-        long id = worker.nextId();
-        Execution execution = new Execution(id, first, batch, open);
+        Execution execution = new Execution(worker.nextId(), first, batch, open, ended);
         if (decoupled) {
             for (OpenRequest request : open) {
                 request.detach();
                 detached.put(request.handle(), request);
             }
         }
-        FrameWriter frame;
-        try {
-            frame = encoder.encode(id, first, requests);
-        } catch (RuntimeException | Error e) {
-            failAll(execution, failure(e));
-            throw e;
-        }
+        return execution;
+    }
+
+    private void start(Execution execution) {
+        List<OpenRequest> open = execution.requests();
+        Batch batch = execution.batch();
+        FrameWriter frame = encoder.encode(execution.id(), execution.first(), batch.requests());
         current = execution;
         worker.beginExecution();
-        try {
-            open.forEach(OpenRequest::watchCancellation);
-            worker.send(frame);
-            open.forEach(OpenRequest::onSent);
+        open.forEach(OpenRequest::watchCancellation);
+        worker.send(frame);
+        open.forEach(OpenRequest::onSent);
+        if (!execution.isDeferred()) {
             batch.inputsRead();
-            run(execution);
-        } catch (RuntimeException | Error e) { // requests with senders would stay open
+        }
+    }
+
+    private void abandon(Execution execution, Throwable cause) {
+        if (execution.equals(current)) {
             current = null;
-            failAll(execution, failure(e));
-            throw e;
-        } finally {
-            worker.endExecution();
         }
-        BackendException failure = execution.isDeferred() ? null : execution.failure();
-        if (failure != null) {
-            throw failure;
-        }
+        failAll(execution, failure(cause));
     }
 
     /** Waits for the end of an execution, or defers it if that takes long: threads of connections may be here. */
@@ -134,17 +176,20 @@ public final class Executions {
             }
             worker.receiveUntil(execution::isDue);
             if (!execution.isDue() && execution.defer()) {
-                // The end of the process has come already, or is met by the thread that receives.
-                BackendException failure = endFailure;
-                if (failure != null) {
-                    onError(execution, failure);
-                } else {
-                    worker.want();
-                }
+                worker.want();
+                failIfEnded(execution);
                 return;
             }
         }
         current = null;
+    }
+
+    /** Fails a deferred execution if the process has ended before: otherwise the thread that receives meets the end. */
+    private void failIfEnded(Execution execution) {
+        BackendException failure = endFailure;
+        if (failure != null) {
+            onError(execution, failure);
+        }
     }
 
     /**

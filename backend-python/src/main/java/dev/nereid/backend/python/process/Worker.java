@@ -228,8 +228,9 @@ public final class Worker implements FrameSink {
     /** Returns whether a process handles a signal, which would end it otherwise: the model may have changed that. */
     private static boolean catches(long process, int signal) {
         return status(process, "SigCgt:")
-                .map(mask -> Long.parseUnsignedLong(mask, HEXADECIMAL) >>> (signal - 1) & 1)
-                .orElse(0L) == 1;
+                        .map(mask -> Long.parseUnsignedLong(mask, HEXADECIMAL) >>> (signal - 1) & 1)
+                        .orElse(0L)
+                == 1;
     }
 
     /** Returns a line of what the kernel says of a process; empty if it has just ended. */

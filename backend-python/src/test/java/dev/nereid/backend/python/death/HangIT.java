@@ -32,16 +32,16 @@ final class HangIT {
 
     @Test
     void anExecutionBeyondItsLimitEndsWithItsProcessAndItsStack() {
-        try (PythonServer server =
-                PythonServer.in(directory).model("m", LIMIT).start()) {
+        try (PythonServer server = PythonServer.in(directory).model("m", LIMIT).start()) {
             for (String code : new String[] {"time.sleep(600)", NATIVE, "while True: pass"}) {
                 server.awaitService("m");
                 BackendException failure = server.failure("m", code, 1);
 
                 assertThat(failure.code()).isEqualTo(ErrorCode.UNAVAILABLE);
                 assertThat(failure)
-                        .hasMessage("Stub process 'm_0' is not healthy. The process was killed: the execution took longer"
-                                + " than 0.500 s (EXECUTION_TIMEOUT_SECONDS).");
+                        .hasMessage(
+                                "Stub process 'm_0' is not healthy. The process was killed: the execution took longer"
+                                        + " than 0.500 s (EXECUTION_TIMEOUT_SECONDS).");
             }
             assertThat(server.hasLogged("in execute")).as("the stack").isTrue();
             server.awaitService("m");
@@ -51,8 +51,7 @@ final class HangIT {
 
     @Test
     void aStoppedProcessEndsAtTheLimit() {
-        try (PythonServer server =
-                PythonServer.in(directory).model("m", LIMIT).start()) {
+        try (PythonServer server = PythonServer.in(directory).model("m", LIMIT).start()) {
             BackendException failure = server.failure("m", "os.kill(os.getpid(), signal.SIGSTOP)", 1);
 
             assertThat(failure).hasMessageContaining("EXECUTION_TIMEOUT_SECONDS");
@@ -69,11 +68,13 @@ final class HangIT {
                 PythonServer.in(directory).options(watch).model("m").start()) {
             ReceivedResponses slow = server.send(
                     "m",
-                    "def named_function():\n  while not os.path.exists('" + gate + "'): time.sleep(0.01)\nnamed_function()",
+                    "def named_function():\n  while not os.path.exists('" + gate
+                            + "'): time.sleep(0.01)\nnamed_function()",
                     4);
             PythonServer.await(() -> server.hasLogged("in named_function"));
 
-            assertThat(server.server().server().models().isReady(ModelRef.latest("m"))).isFalse();
+            assertThat(server.server().server().models().isReady(ModelRef.latest("m")))
+                    .isFalse();
             Files.createFile(gate);
             assertThat(slow.one().requireOutput("OUT").longs()).containsExactly(4);
         } catch (java.io.IOException e) {
@@ -114,7 +115,8 @@ final class HangIT {
 
         server.close();
 
-        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isBetween(Duration.ofMillis(900), Duration.ofSeconds(10));
+        assertThat(Duration.ofNanos(System.nanoTime() - begin))
+                .isBetween(Duration.ofMillis(900), Duration.ofSeconds(10));
         assertThat(PythonServer.isAlive(process)).isFalse();
     }
 

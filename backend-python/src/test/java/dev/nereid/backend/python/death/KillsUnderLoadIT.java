@@ -56,8 +56,8 @@ final class KillsUnderLoadIT {
             }
             checkStatistics(server, load);
         }
-        System.err.println(kills + " kills in " + Duration.ofNanos(System.nanoTime() - begin).toSeconds() + " s (seed "
-                + seed + "): " + figures);
+        System.err.println(kills + " kills in "
+                + Duration.ofNanos(System.nanoTime() - begin).toSeconds() + " s (seed " + seed + "): " + figures);
         checkNothingIsLeft(self, sockets);
     }
 
@@ -88,8 +88,7 @@ final class KillsUnderLoadIT {
     void memoryStaysUnderLoad() throws InterruptedException {
         long self = ProcessHandle.current().pid();
         List<Path> sockets = PythonServer.socketDirectories();
-        try (PythonServer server =
-                Load.models(PythonServer.in(directory)).start()) {
+        try (PythonServer server = Load.models(PythonServer.in(directory)).start()) {
             Load load = Load.start(server, CLIENTS);
             long begin = System.nanoTime();
             long next = 0;
@@ -111,7 +110,8 @@ final class KillsUnderLoadIT {
         System.gc();
         Runtime runtime = Runtime.getRuntime();
         StringBuilder text = new StringBuilder(elapsed + " s: " + load.total() + " requests, heap "
-                + ((runtime.totalMemory() - runtime.freeMemory()) >> 20) + " MiB, server " + (Processes.resident(self) >> 10)
+                + ((runtime.totalMemory() - runtime.freeMemory()) >> 20) + " MiB, server "
+                + (Processes.resident(self) >> 10)
                 + " MiB, descriptors " + Processes.descriptors().size() + ", threads "
                 + Thread.getAllStackTraces().size() + ", processes");
         Processes.ofModels(self).forEach(process -> text.append(' ').append(Processes.resident(process) >> 10));

@@ -91,7 +91,9 @@ final class Load {
     }
 
     private void send(String model) throws InterruptedException {
-        int count = ThreadLocalRandom.current().nextInt(8) == 0 ? LARGE : 1 + ThreadLocalRandom.current().nextInt(8);
+        int count = ThreadLocalRandom.current().nextInt(8) == 0
+                ? LARGE
+                : 1 + ThreadLocalRandom.current().nextInt(8);
         long first = values.getAndAdd(count + 3L);
         long[] in = new long[count];
         for (int i = 0; i < count; i++) {
@@ -161,7 +163,8 @@ final class Load {
                     || !text.contains("is not healthy.")) {
                 violations.add(model + ": " + error);
             }
-            failures.computeIfAbsent(text.replaceAll("'\\w+'", "I").lines().findFirst().orElse(""), _ -> new AtomicLong())
+            failures.computeIfAbsent(
+                            text.replaceAll("'\\w+'", "I").lines().findFirst().orElse(""), _ -> new AtomicLong())
                     .incrementAndGet();
             isFailed = true;
             end(failed);

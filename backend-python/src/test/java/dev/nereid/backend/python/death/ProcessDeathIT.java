@@ -75,7 +75,11 @@ final class ProcessDeathIT {
             assertThat(server.server().server().isReady()).isTrue();
             assertThat(server.server().server().models().isReady(ModelRef.latest("other")))
                     .isTrue();
-            assertThat(server.server().server().models().metadata(ModelRef.latest("m")).name())
+            assertThat(server.server()
+                            .server()
+                            .models()
+                            .metadata(ModelRef.latest("m"))
+                            .name())
                     .isEqualTo("m");
             long begin = System.nanoTime();
             assertThat(server.ask("m", "", 6)).containsExactly(6);
@@ -158,8 +162,8 @@ final class ProcessDeathIT {
     void aModelIsReloadedAndUnloadedWhileItsProcessIsRestarted() throws Exception {
         try (PythonServer server = PythonServer.in(directory)
                 .setting("restart-delay", "1")
-                .options(options ->
-                        options.withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withMode(ModelControlMode.EXPLICIT))))
+                .options(options -> options.withLifecycle(
+                        lifecycle -> lifecycle.withControl(control -> control.withMode(ModelControlMode.EXPLICIT))))
                 .model("m")
                 .start()) {
             server.server().client().load("m").toCompletableFuture().get();
@@ -201,17 +205,14 @@ final class ProcessDeathIT {
                 open.add(server.send("m", keep, i));
             }
             open.forEach(one -> one.await(1));
-            ReceivedResponses last =
-                    server.send("m", keep + "threading.Timer(0.3, lambda: os._exit(9)).start()\n", 99);
+            ReceivedResponses last = server.send("m", keep + "threading.Timer(0.3, lambda: os._exit(9)).start()\n", 99);
             for (ReceivedResponses one : open) {
                 assertThat(one.error().code()).isEqualTo(ErrorCode.UNAVAILABLE);
                 assertThat(one.error()).hasMessageContaining("exit code 9");
             }
             assertThat(last.error()).hasMessageContaining("exit code 9");
-            ReceivedResponses next = server.send(
-                    "m",
-                    keep + "sender.send(flags=pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL)",
-                    1);
+            ReceivedResponses next =
+                    server.send("m", keep + "sender.send(flags=pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL)", 1);
             assertThat(next.all()).isNotEmpty();
         }
     }
@@ -219,8 +220,7 @@ final class ProcessDeathIT {
     @Test
     void outputsThatAreStillReadStayAsTheyAre() {
         try (PythonServer server = PythonServer.in(directory).model("m").start()) {
-            ReceivedResponses large =
-                    server.send("m", "value = np.arange(1 << 20, dtype=np.int64)", 1);
+            ReceivedResponses large = server.send("m", "value = np.arange(1 << 20, dtype=np.int64)", 1);
             dev.nereid.spi.ModelResponse response = large.one();
             BackendException _ = server.failure("m", "os._exit(1)", 1);
             server.awaitService("m");

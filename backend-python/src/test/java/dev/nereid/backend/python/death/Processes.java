@@ -12,8 +12,7 @@ final class Processes {
 
     /** Returns the processes of models that a process has as children. */
     static List<Long> ofModels(long parent) {
-        try (Stream<ProcessHandle> children =
-                ProcessHandle.of(parent).stream().flatMap(ProcessHandle::children)) {
+        try (Stream<ProcessHandle> children = ProcessHandle.of(parent).stream().flatMap(ProcessHandle::children)) {
             return children.map(ProcessHandle::pid).filter(Processes::isModel).toList();
         }
     }

@@ -270,7 +270,9 @@ final class PythonServer implements AutoCloseable {
 
     static void kill(long process, String signal) {
         try {
-            new ProcessBuilder("kill", "-" + signal, Long.toString(process)).start().waitFor();
+            new ProcessBuilder("kill", "-" + signal, Long.toString(process))
+                    .start()
+                    .waitFor();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         } catch (InterruptedException e) {
@@ -286,5 +288,4 @@ final class PythonServer implements AutoCloseable {
             root.removeHandler(handler);
         }
     }
-
 }
