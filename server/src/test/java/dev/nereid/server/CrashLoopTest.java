@@ -63,7 +63,9 @@ final class CrashLoopTest {
             assertThat(RecordingObserver.to(server, "m", 4).error().publicMessage())
                     .isEqualTo(DEAD);
             assertThat(isReady(server)).isFalse();
-            assertThat(server.isReady()).as("one model must not take the server out of service").isTrue();
+            assertThat(server.isReady())
+                    .as("one model must not take the server out of service")
+                    .isTrue();
             assertThat(server.models().index().getFirst().reason()).contains(DEAD);
 
             backend.instances.getLast().starts();

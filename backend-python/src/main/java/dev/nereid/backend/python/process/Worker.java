@@ -473,6 +473,10 @@ public final class Worker implements FrameSink {
         List<Hello> said = new ArrayList<>();
         while (said.isEmpty()) {
             boolean more = open.receive(true, frame -> {
+                if (!said.isEmpty()) {
+                    dispatch(frame);
+                    return;
+                }
                 if (frame.type() != FrameType.HELLO) {
                     throw new FrameException("type of the first frame: " + frame.type() + " (expected: HELLO)");
                 }

@@ -29,8 +29,9 @@ final class EndingServer {
         for (int i = 0; i < 4; i++) {
             Thread.ofPlatform().daemon().start(() -> {
                 while (true) {
-                    try (ModelResponse _ =
-                            send(server, "m", "value = np.arange(10000)").toCompletableFuture().join()) {
+                    try (ModelResponse _ = send(server, "m", "value = np.arange(10000)")
+                            .toCompletableFuture()
+                            .join()) {
                         // Read and forgotten.
                     } catch (RuntimeException e) {
                         return;

@@ -45,7 +45,8 @@ final class ServerEndIT {
                     os._exit(0)
                 subprocess.Popen(["sh", "-c", "sleep 600; : %s"])
                 """.formatted(temporary);
-        PythonServer.Builder _ = PythonServer.in(models).model("m", "", children, "").model("hanging", "", "", "");
+        PythonServer.Builder _ =
+                PythonServer.in(models).model("m", "", children, "").model("hanging", "", "", "");
     }
 
     private Process start(String end, String code) throws IOException {
