@@ -135,7 +135,7 @@ final class ModelControls {
         try {
             frames.reply(frame.id(), models.isReady(name, version(version)) ? 1 : 0);
         } catch (BackendException e) {
-            if (e.code() == ErrorCode.UNAVAILABLE) { // the version is not loaded
+            if (e.code() == ErrorCode.UNAVAILABLE || e.code() == ErrorCode.NOT_FOUND) { // not loaded, or never was
                 frames.reply(frame.id(), 0);
             } else {
                 frames.replyError(frame.id(), text(e));

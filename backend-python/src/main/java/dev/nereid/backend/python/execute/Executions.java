@@ -285,7 +285,10 @@ public final class Executions {
         execution.batch().outputsComputed();
         for (int i = 0; i < results.size(); i++) {
             OpenRequest open = execution.requests().get(i);
-            open.onReturned(results.get(i));
+            BackendException refusal = open.onReturned(results.get(i));
+            if (refusal != null) {
+                logger.log(ERROR, String.valueOf(refusal.getMessage()));
+            }
             if (open.isEnded()) {
                 detached.remove(open.handle());
             } else {

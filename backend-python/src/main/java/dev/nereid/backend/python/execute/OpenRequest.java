@@ -77,17 +77,23 @@ final class OpenRequest {
         }
     }
 
-    /** Handles what the process returned for the request, on the thread of the execution. */
-    void onReturned(RequestResult result) {
+    /**
+     * Handles what the process returned for the request, on the thread of the execution.
+     *
+     * @return the error of a request that the model must not reschedule, for the log; otherwise {@code null}
+     */
+    @Nullable
+    BackendException onReturned(RequestResult result) {
         if (ended.get() || result.kind() == RequestResult.Kind.NOTHING) {
             result.release();
         } else if (result.kind() == RequestResult.Kind.RESCHEDULE) {
-            reschedule();
+            return reschedule();
         } else if (sender != null) {
             onResponse(result);
         } else {
             returned(result);
         }
+        return null;
     }
 
     private void returned(RequestResult result) {
@@ -107,16 +113,19 @@ final class OpenRequest {
         }
     }
 
-    private void reschedule() {
+    private @Nullable BackendException reschedule() {
         try {
             request.reschedule();
             end();
+            return null;
         } catch (IllegalStateException e) {
-            fail(new BackendException(
+            BackendException refusal = new BackendException(
                     ErrorCode.INTERNAL,
                     "Failed to release request: Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the"
                             + " model is not configured to handle such a flag.",
-                    e));
+                    e);
+            fail(refusal);
+            return refusal;
         }
     }
 

@@ -97,7 +97,7 @@ class ModelControlsTest {
                         reply(1),
                         reply(1),
                         reply(0),
-                        error("Request for unknown model: 'nosuch' is not found"),
+                        reply(0),
                         error("failed to get model version from specified version string 'x' (details: stol), version"
                                 + " should be an integral value > 0"),
                         error("invalid model version specified '-3' , version should be an integral value > 0"));
