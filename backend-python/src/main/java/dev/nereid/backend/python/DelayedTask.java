@@ -3,7 +3,6 @@ package dev.nereid.backend.python;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /** A task that runs later, unless it is cancelled before. Safe for use by any thread. */
@@ -48,7 +47,7 @@ final class DelayedTask {
     private void submit() {
         try {
             executor.execute(this::run);
-        } catch (RejectedExecutionException e) {
+        } catch (RuntimeException | Error e) { // refused, or no thread: again a little later
             if (!cancelled) {
                 begin(REFUSED_PAUSE);
             }

@@ -8,6 +8,7 @@ import dev.nereid.backend.python.process.Worker;
 import dev.nereid.backend.python.process.WorkerEnd;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
+import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
@@ -15,11 +16,14 @@ import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.ModelInstance;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -50,6 +54,9 @@ final class PythonInstance implements ModelInstance {
     private final System.Logger logger;
     private final CompletableFuture<Void> started = new CompletableFuture<>();
     private final ReentrantLock lock = new ReentrantLock();
+
+    /** Held while the server hears of a state, and for nothing else. */
+    private final ReentrantLock reporting = new ReentrantLock();
 
     @GuardedBy("lock")
     private State state = State.STARTING;
@@ -103,8 +110,11 @@ final class PythonInstance implements ModelInstance {
         }
         CompletableFuture<Void> _ = initialize(first).whenComplete((done, failure) -> {
             if (failure == null) {
-                serve(first);
-                started.complete(null);
+                try {
+                    serve(first);
+                } finally {
+                    started.complete(null);
+                }
             } else {
                 started.completeExceptionally(cause(failure));
             }
@@ -168,9 +178,9 @@ final class PythonInstance implements ModelInstance {
             lock.unlock();
         }
         if (change) {
+            CompletableFuture<Void> _ = ready.ended().thenAccept(end -> onEnd(ready, end));
             updateAvailability();
             model.onStateChange();
-            CompletableFuture<Void> _ = ready.ended().thenAccept(end -> onEnd(ready, end));
         }
     }
 
@@ -210,22 +220,20 @@ final class PythonInstance implements ModelInstance {
 
     private void restart() {
         PythonProcess next;
-        lock.lock();
+        CompletableFuture<Void> ready;
         try {
-            if (state == State.CLOSED) {
+            next = replaceProcess();
+            if (next == null) {
                 return;
             }
-            next = newProcess();
-            process = next;
+            model.restarts(context.name()).increment(1);
+            ready = initialize(next);
         } catch (RuntimeException | Error e) { // such as no threads: the next restart may have them
             logger.log(WARNING, "restart of " + context.name(), e);
             restartLater(Worker.unhealthy(context.name()) + " The process could not be started: " + e);
             return;
-        } finally {
-            lock.unlock();
         }
-        model.restarts(context.name()).increment(1);
-        CompletableFuture<Void> _ = initialize(next).whenComplete((done, failure) -> {
+        CompletableFuture<Void> _ = ready.whenComplete((done, failure) -> {
             if (failure == null) {
                 serve(next);
             } else {
@@ -234,6 +242,25 @@ final class PythonInstance implements ModelInstance {
                 CompletableFuture<Void> _ = next.ended().thenAccept(end -> restartLater(why));
             }
         });
+    }
+
+    /** Starts the next process, or returns {@code null} if the instance is closed. */
+    private @Nullable PythonProcess replaceProcess() {
+        lock.lock();
+        try {
+            if (state == State.CLOSED) {
+                return null;
+            }
+            PythonProcess before = process;
+            if (before != null) {
+                before.kill(""); // it has ended, but for one that could not be initialized
+            }
+            PythonProcess next = newProcess();
+            process = next;
+            return next;
+        } finally {
+            lock.unlock();
+        }
     }
 
     private static Throwable cause(Throwable failure) {
@@ -258,30 +285,45 @@ final class PythonInstance implements ModelInstance {
         } finally {
             lock.unlock();
         }
-        updateAvailability();
     }
 
-    private void updateAvailability() {
+    /** Says to the server what the state means for it: one thread at a time, so that the last state is the last word. */
+    void updateAvailability() {
+        reporting.lock();
+        try {
+            report(availability());
+        } finally {
+            reporting.unlock();
+        }
+    }
+
+    private Availability availability() {
         lock.lock();
         try {
-            switch (state) {
-                case STARTING, CLOSED -> {
-                    // Nothing has changed for the server.
-                }
-                case SERVING -> context.available();
-                case RESTARTING -> context.unavailable(reason);
-                case FAILING -> {
-                    if (othersServe) {
-                        context.unavailable(reason);
-                    } else {
-                        context.failing(reason);
-                    }
-                }
-            }
+            return new Availability(state, othersServe, reason);
         } finally {
             lock.unlock();
         }
     }
+
+    private void report(Availability now) {
+        switch (now.state()) {
+            case STARTING, CLOSED -> {
+                // Nothing has changed for the server.
+            }
+            case SERVING -> context.available();
+            case RESTARTING -> context.unavailable(now.reason());
+            case FAILING -> {
+                if (now.othersServe()) {
+                    context.unavailable(now.reason());
+                } else {
+                    context.failing(now.reason());
+                }
+            }
+        }
+    }
+
+    private record Availability(State state, boolean othersServe, String reason) {}
 
     @Override
     public CompletionStage<Void> started() {
@@ -300,9 +342,25 @@ final class PythonInstance implements ModelInstance {
         executeAfter(next, batch, batch.defer());
     }
 
+    /** Executes a deferred batch when the state has changed, unless all its clients have gone before. */
     private void executeAfter(CompletableFuture<Void> change, Batch batch, DeferredExecution handle) {
-        CompletableFuture<Void> _ = change.thenRunAsync(
-                        () -> executeLater(batch, handle), model.context().executor())
+        CompletableFuture<Void> cancelled = new CompletableFuture<>();
+        AtomicInteger clients = new AtomicInteger(batch.requests().size());
+        List<CancelHook> hooks = new ArrayList<>();
+        for (InferenceRequest request : batch.requests()) {
+            hooks.add(request.onCancel(() -> {
+                if (clients.decrementAndGet() == 0) {
+                    cancelled.complete(null);
+                }
+            }));
+        }
+        CompletableFuture<Void> _ = CompletableFuture.anyOf(change, cancelled)
+                .thenRunAsync(
+                        () -> {
+                            hooks.forEach(CancelHook::close);
+                            executeLater(batch, handle);
+                        },
+                        model.context().executor())
                 .exceptionally(failure -> {
                     handle.fail(cause(failure) instanceof BackendException error ? error : unavailable());
                     return null;

@@ -1,6 +1,7 @@
 package dev.nereid.backend.python;
 
 import dev.nereid.backend.python.execute.ModelTensors;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.MemoryUsage;
@@ -94,8 +95,17 @@ final class PythonModel implements Model {
     public ModelInstance newInstance(InstanceContext instance) {
         PythonInstance created = new PythonInstance(this, instance);
         instances.add(created);
-        created.start(context.take(PythonProcess.class));
+        created.start(context.take(PythonProcess.class).filter(opened -> suits(opened, instance)));
         return created;
+    }
+
+    /** Returns whether the process that has completed the configuration may become an instance; ends it otherwise. */
+    private boolean suits(PythonProcess opened, InstanceContext instance) {
+        boolean suits = !program.parameters().setsVisibleDevices() || instance.device().kind() == Device.Kind.CPU;
+        if (!suits) {
+            opened.kill("");
+        }
+        return suits;
     }
 
     /** Says that the state of an instance has changed, so that others may have to take work or not. */
@@ -107,6 +117,7 @@ final class PythonModel implements Model {
         } finally {
             states.unlock();
         }
+        instances.forEach(PythonInstance::updateAvailability);
     }
 
     /** Forgets an instance that is closed. */

@@ -61,6 +61,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     private volatile @Nullable ModelCalls calls;
     private volatile @Nullable ReadyChecks checks;
     private volatile @Nullable DelayedTask trim;
+    private volatile boolean over;
 
     private PythonProcess(ModelContext model, ModelProgram program, String name, Device device) {
         this.program = program;
@@ -204,7 +205,9 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
             return CompletableFuture.completedStage(null);
         }
         CompletionStage<Void> result = ready.check();
-        worker.want();
+        if (awaited()) {
+            worker.want();
+        }
         return result;
     }
 
@@ -253,7 +256,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     private void startTrim() {
         DelayedTask next = DelayedTask.start(TRIM_INTERVAL, executor, this::trim);
         trim = next;
-        if (worker.ended().isDone()) {
+        if (over) {
             next.cancel();
         }
     }
@@ -277,7 +280,10 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     public boolean awaited() {
         Executions ready = executions;
         ModelCalls open = calls;
-        return (ready != null && ready.awaited()) || (open != null && open.open() > 0);
+        ReadyChecks asked = checks;
+        return (ready != null && ready.awaited())
+                || (open != null && open.open() > 0)
+                || (asked != null && asked.isCalling());
     }
 
     @Override
@@ -335,6 +341,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
 
     @Override
     public void onEnd(WorkerEnd end) {
+        over = true;
         Executions ready = executions;
         if (ready != null) {
             orLog(() -> ready.onEnd(end));
@@ -368,7 +375,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     /** Ends a process that no instance has taken, and waits for its end. */
     @Override
     public void close() {
-        if (opened.isDone()) {
+        if (opened.isDone() && !opened.isCompletedExceptionally()) {
             worker.finish(CLOSE_LIMIT).join();
         } else {
             worker.kill("the start was given up");

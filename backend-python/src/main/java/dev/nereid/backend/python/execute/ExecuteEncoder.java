@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Writes the frame EXECUTE. For one thread at a time. */
 final class ExecuteEncoder {
+    /** The largest tensor within a frame where shared memory is used up, in bytes. */
+    private static final int MAX_INLINE = 64 << 20;
+
     private static final byte[] NOTHING = {};
     private static final int START = 1;
     private static final int END = 2;
@@ -56,7 +59,10 @@ final class ExecuteEncoder {
                 request(handle++, request);
             }
             return writer.end();
-        } catch (RuntimeException e) {
+        } catch (InternalError e) { // memory of a client is gone: the server knows what to say
+            slots.forEach(IncomingSlot::discard);
+            throw e;
+        } catch (RuntimeException | OutOfMemoryError e) {
             slots.forEach(IncomingSlot::discard);
             throw e instanceof BackendException failure
                     ? failure
@@ -116,6 +122,10 @@ final class ExecuteEncoder {
         long size = tensor.byteSize();
         IncomingSlot slot = size > Math.max(inlineLimit, 0) ? memory.allocate(size) : null;
         if (slot == null) {
+            if (size > Math.max(inlineLimit, MAX_INLINE)) {
+                throw new BackendException(
+                        ErrorCode.INTERNAL, "Failed to increase the shared memory pool size to " + size + " bytes.");
+            }
             writer.inlineTensor(index, tensor);
             return;
         }

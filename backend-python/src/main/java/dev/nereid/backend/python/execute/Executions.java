@@ -85,6 +85,7 @@ public final class Executions {
     public void execute(Batch batch, Runnable ended) {
         Execution execution = newExecution(batch, ended);
         try {
+            detachAll(execution);
             start(execution);
             run(execution);
         } catch (RuntimeException | Error e) { // requests with senders would stay open
@@ -113,6 +114,7 @@ public final class Executions {
         Execution execution = newExecution(batch, ended);
         execution.defer(handle);
         try {
+            detachAll(execution);
             start(execution);
             worker.want();
             failIfEnded(execution);
@@ -135,14 +137,16 @@ public final class Executions {
         for (int i = 0; i < requests.size(); i++) {
             open.add(new OpenRequest(first + i, requests.get(i), worker));
         }
-        Execution execution = new Execution(worker.nextId(), first, batch, open, ended);
+        return new Execution(worker.nextId(), first, batch, open, ended);
+    }
+
+    private void detachAll(Execution execution) {
         if (decoupled) {
-            for (OpenRequest request : open) {
+            for (OpenRequest request : execution.requests()) {
                 request.detach();
                 detached.put(request.handle(), request);
             }
         }
-        return execution;
     }
 
     private void start(Execution execution) {
@@ -162,6 +166,8 @@ public final class Executions {
     private void abandon(Execution execution, Throwable cause) {
         if (execution.equals(current)) {
             current = null;
+            // The process may have the requests, and would wait for credit or send results that nobody expects.
+            worker.kill("internal error: " + cause);
         }
         failAll(execution, failure(cause));
     }
@@ -213,7 +219,7 @@ public final class Executions {
 
     /** Returns whether the current thread may use the batch; another one reads a copy of the frame, and leaves the rest. */
     private static boolean isMine(@Nullable Execution execution) {
-        return execution == null || execution.isMine();
+        return execution == null || execution.isMine() || execution.isDeferred();
     }
 
     /** Does something on the thread of the execution in progress, or here if there is none. */
@@ -263,10 +269,13 @@ public final class Executions {
         if (!execution.conclude()) {
             return;
         }
-        execution.batch().outputsComputed();
-        failAll(execution, error);
-        execution.setFailure(error);
-        setReturned(execution);
+        try {
+            execution.batch().outputsComputed();
+            failAll(execution, error);
+        } finally {
+            execution.setFailure(error);
+            setReturned(execution);
+        }
     }
 
     private void setReturned(Execution execution) {
@@ -282,20 +291,33 @@ public final class Executions {
             results.forEach(RequestResult::release);
             return;
         }
-        execution.batch().outputsComputed();
-        for (int i = 0; i < results.size(); i++) {
-            OpenRequest open = execution.requests().get(i);
-            BackendException refusal = open.onReturned(results.get(i));
-            if (refusal != null) {
-                logger.log(ERROR, String.valueOf(refusal.getMessage()));
+        int next = 0;
+        try {
+            execution.batch().outputsComputed();
+            while (next < results.size()) {
+                apply(execution.requests().get(next), results.get(next++), goesOn);
             }
-            if (open.isEnded()) {
-                detached.remove(open.handle());
-            } else {
-                keep(open, goesOn);
-            }
+        } catch (RuntimeException | Error e) { // nothing else would end the batch
+            results.subList(next, results.size()).forEach(RequestResult::release);
+            BackendException failure = failure(e);
+            failAll(execution, failure);
+            execution.setFailure(failure);
+            throw e;
+        } finally {
+            setReturned(execution);
         }
-        setReturned(execution);
+    }
+
+    private void apply(OpenRequest open, RequestResult result, boolean goesOn) {
+        BackendException refusal = open.onReturned(result);
+        if (refusal != null) {
+            errors.accept(String.valueOf(refusal.getMessage()));
+        }
+        if (open.isEnded()) {
+            detached.remove(open.handle());
+        } else {
+            keep(open, goesOn);
+        }
     }
 
     /** Keeps a request that has not ended: its responses come later. */
@@ -411,7 +433,7 @@ public final class Executions {
     private void failAll(Execution execution, BackendException error) {
         for (OpenRequest open : execution.requests()) {
             if (open.isDetached()) {
-                open.fail(error);
+                open.failFor(error);
                 detached.remove(open.handle());
             } else {
                 open.end();

@@ -31,6 +31,7 @@ final class OpenRequest {
     private @Nullable CancelHook hook;
     private volatile boolean sent;
     private volatile boolean cancelled;
+    private boolean rescheduled;
     private final AtomicBoolean ended = new AtomicBoolean();
 
     OpenRequest(long handle, InferenceRequest request, FrameSink sink) {
@@ -117,6 +118,7 @@ final class OpenRequest {
         try {
             request.reschedule();
             end();
+            rescheduled = true;
             return null;
         } catch (IllegalStateException e) {
             BackendException refusal = new BackendException(
@@ -159,12 +161,19 @@ final class OpenRequest {
         InferenceResponse response;
         try {
             response = open.newResponse();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             result.release();
+            failBroken(open, e);
             throw e;
         }
         try {
             result.putInto(response);
+            if (result.isFinal()) {
+                open.complete(response);
+            } else {
+                open.send(response);
+                grant(open);
+            }
         } catch (BackendException e) {
             response.discard();
             if (result.isFinal()) {
@@ -173,14 +182,17 @@ final class OpenRequest {
                 open.sendError(e);
                 grant(open);
             }
-            return;
+        } catch (RuntimeException | Error e) {
+            response.discard();
+            failBroken(open, e);
+            throw e;
         }
-        if (result.isFinal()) {
-            open.complete(response);
-        } else {
-            open.send(response);
-            grant(open);
-        }
+    }
+
+    /** Ends a request whose response cannot be sent for a defect: nothing else would. */
+    private void failBroken(ResponseSender open, Throwable cause) {
+        end();
+        open.fail(new BackendException(ErrorCode.INTERNAL, "a response cannot be sent: " + cause, cause));
     }
 
     /** Lets the process go on when the client has read: it has used one of its window. */
@@ -196,8 +208,10 @@ final class OpenRequest {
 
     private void credit() {
         int more = owed.getAndSet(0);
-        if (more > 0) {
-            send(FrameType.CREDIT, more);
+        while (more > 0) {
+            int part = Math.min(more, FrameType.MAX_COUNT);
+            send(FrameType.CREDIT, part);
+            more -= part;
         }
     }
 
@@ -206,6 +220,17 @@ final class OpenRequest {
         ResponseSender open = sender;
         if (open != null && !ended.get()) {
             open.releaseInputs();
+        }
+    }
+
+    /** Ends the request with the error of its execution, which also takes a reschedule back. */
+    void failFor(BackendException error) {
+        ResponseSender open = sender;
+        if (rescheduled && open != null) {
+            rescheduled = false;
+            open.fail(error);
+        } else {
+            fail(error);
         }
     }
 

@@ -145,7 +145,7 @@ final class Channel implements FrameSink {
     private void startFlush() {
         try {
             executor.execute(this::flush);
-        } catch (RejectedExecutionException e) {
+        } catch (RejectedExecutionException | OutOfMemoryError e) {
             shutdown();
             lost.accept("no thread was left that could send messages to it");
         }

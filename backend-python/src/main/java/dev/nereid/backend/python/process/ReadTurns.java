@@ -17,12 +17,12 @@ import org.jspecify.annotations.Nullable;
  */
 final class ReadTurns {
     /** How long the turn stays free between two executions. */
-    private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+    private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private final BooleanSupplier awaited;
     private final AtomicReference<@Nullable Thread> turn = new AtomicReference<>();
     private volatile @Nullable Thread owner;
-    private volatile @Nullable Thread executing;
+    private final AtomicReference<@Nullable Thread> executing = new AtomicReference<>();
     private final AtomicLong executions = new AtomicLong();
     private volatile boolean ended;
     private volatile boolean wanted;
@@ -55,7 +55,7 @@ final class ReadTurns {
                     receiveInTurn(receive);
                 } finally {
                     turn.set(null);
-                    LockSupport.unpark(executing);
+                    LockSupport.unpark(executing.get());
                 }
                 seen = -1;
             } else {
@@ -67,13 +67,13 @@ final class ReadTurns {
     private void receiveInTurn(BooleanSupplier receive) {
         while (true) {
             long before = executions.get();
-            boolean executed = executing != null;
+            boolean executed = executing.get() != null;
             if (!receive.getAsBoolean()) {
                 ended = true;
                 return;
             }
             // An execution was in progress or began meanwhile: its thread receives the next one itself.
-            boolean met = executed || executing != null || executions.get() != before;
+            boolean met = executed || executing.get() != null || executions.get() != before;
             if (met && !awaited.getAsBoolean()) {
                 return;
             }
@@ -82,7 +82,7 @@ final class ReadTurns {
 
     /** Says that the current thread executes from now on: called before the process can respond. */
     void begin() {
-        executing = Thread.currentThread();
+        executing.set(Thread.currentThread());
         executions.incrementAndGet();
     }
 
@@ -103,6 +103,7 @@ final class ReadTurns {
                     while (!done.getAsBoolean() && !ended) {
                         if (!receive.getAsBoolean()) {
                             ended = true;
+                            LockSupport.unpark(owner);
                         } else if (!done.getAsBoolean() && System.nanoTime() - begin >= limitNanos) {
                             return;
                         }
@@ -122,7 +123,7 @@ final class ReadTurns {
 
     /** Says that the current thread executes no more. */
     void end() {
-        executing = null;
+        executing.compareAndSet(Thread.currentThread(), null);
         if (ended || awaited.getAsBoolean()) {
             LockSupport.unpark(owner);
         }
@@ -136,12 +137,12 @@ final class ReadTurns {
     /** Ends the turns, if the thread of the process cannot receive any more. */
     void stop() {
         ended = true;
-        LockSupport.unpark(executing);
+        LockSupport.unpark(executing.get());
     }
 
     /** Wakes the executing thread. */
     void wake() {
-        LockSupport.unpark(executing);
+        LockSupport.unpark(executing.get());
     }
 
     /** Says that a frame is awaited now that belongs to no execution. */

@@ -123,6 +123,16 @@ public final class ReadyChecks {
         return new ReadyChecks(instance, exists, frames, log, executor, Delays.on(executor), nanoTime);
     }
 
+    /** Returns whether the process has a call in progress. */
+    public boolean isCalling() {
+        lock.lock();
+        try {
+            return calling;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /**
      * Checks whether the model is ready. Never blocks.
      *
