@@ -189,7 +189,7 @@ class TritonPythonModel:
         self.assertEqual([[""], "", "1.model", "1", True, 1, "1", True, True, "model.py", True], seen)
 
     def test_imports_siblings_in_all_ways(self):
-        process = self.loaded("""
+        process = self.peer("""
 import sibling
 import shared
 from . import sibling as relative
@@ -199,12 +199,18 @@ class TritonPythonModel:
         return [answer([sibling.NAME, shared.NAME, relative.NAME, NAME]) for _ in requests]
 """, files={"1/sibling.py": "NAME = 1\n", "shared.py": "NAME = 2\n", "1/package/member.py": "NAME = 3\n"},
             environment={k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"})
+        # Byte code of files that may still be edited is not kept.
+        settled, future = time.time() - 60, time.time() + 60
+        os.utime(os.path.join(self.directory, "m", "1", "sibling.py"), (settled, settled))
+        os.utime(os.path.join(self.directory, "m", "shared.py"), (future, future))
+        process.load()
         self.assertEqual("[1, 2, 1, 3]", self.out(process, ""))
         left = [name for _, directories, files in os.walk(self.directory) for name in directories + files
                 if "pycache" in name or name.endswith(".pyc")]
         self.assertEqual([], left)
         kept = [name for _, _, files in os.walk(process.settings["pycache_prefix"]) for name in files]
         self.assertTrue(any(name.startswith("sibling.") for name in kept), kept)
+        self.assertFalse(any(name.startswith("shared.") for name in kept), kept)
 
     def test_backend_written_in_python(self):
         process = self.peer("""

@@ -4,8 +4,12 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+import time
 import types
 from typing import Any, List, Optional
+
+#: The age of a file whose byte code is kept.
+_SETTLED_SECONDS = 2.0
 
 
 def _loader(prefix: str) -> Any:
@@ -19,6 +23,15 @@ def _loader(prefix: str) -> Any:
                 return super().get_code(fullname)
             finally:
                 sys.pycache_prefix = before
+
+        def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
+            # Byte code is valid for a time in whole seconds and a size, which a file that is still edited may keep.
+            try:
+                age = time.time() - os.stat(self.path).st_mtime
+            except OSError:
+                return
+            if age >= _SETTLED_SECONDS:
+                super().set_data(path, data, _mode=_mode)
 
     return Loader
 

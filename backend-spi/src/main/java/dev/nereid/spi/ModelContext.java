@@ -99,7 +99,8 @@ public interface ModelContext {
     List<Device> instances();
 
     /**
-     * Returns the log of the model.
+     * Returns the log of the model. Lines of the level WARNING are also warnings of {@code nereid check}: those of {@link
+     * Backend#complete}, and with {@code --load} all until the end of the check.
      *
      * @return a logger named after backend and model
      */

@@ -31,6 +31,7 @@ final class ModelProgram implements AutoCloseable {
     private final MetricFamilies families;
     private final Notices notices;
     private final AtomicBoolean isFirst = new AtomicBoolean(true);
+    private final StartWatch watch;
 
     /**
      * Creates the program.
@@ -60,6 +61,7 @@ final class ModelProgram implements AutoCloseable {
         this.log = ModelLog.open(model, System::nanoTime);
         this.families = families;
         this.notices = new Notices(model.logger());
+        this.watch = new StartWatch(model.logger(), StartWatch.Delays.on(model.executor()), System::nanoTime);
     }
 
     /** Returns how the process of an instance is started. */
@@ -110,6 +112,11 @@ final class ModelProgram implements AutoCloseable {
 
     Notices notices() {
         return notices;
+    }
+
+    /** Returns what watches the starts of processes. */
+    StartWatch watch() {
+        return watch;
     }
 
     /** Releases the environment, after the end of the last process. */

@@ -4,6 +4,7 @@ import dev.nereid.backend.python.environment.Environments;
 import dev.nereid.backend.python.environment.Interpreter;
 import dev.nereid.backend.python.environment.ModelFile;
 import dev.nereid.backend.python.environment.OpenSettings;
+import dev.nereid.backend.python.environment.ProgramLook;
 import dev.nereid.backend.python.environment.PythonParameters;
 import dev.nereid.backend.python.environment.PythonSettings;
 import dev.nereid.backend.python.environment.RunnerFiles;
@@ -16,6 +17,8 @@ import dev.nereid.spi.Device;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelSettings;
+import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -53,7 +56,9 @@ final class PythonBackend implements Backend {
                 .withExecution(BackendTraits.Execution.SHORT)
                 .withMaxDeferred(1)
                 .withParallelInstances()
-                .withPreferredGroups(BackendTraits.PreferredGroup.of(Device.Kind.CPU, 1));
+                .withPreferredGroups(
+                        BackendTraits.PreferredGroup.of(Device.Kind.GPU, 1),
+                        BackendTraits.PreferredGroup.of(Device.Kind.CPU, 1));
     }
 
     /** Runs {@code auto_complete_config} in the process that becomes the first instance. */
@@ -61,23 +66,47 @@ final class PythonBackend implements Backend {
     public Optional<ModelCompletion> complete(ModelContext model) {
         ModelProgram program = model.keep(open(model));
         PythonProcess process =
-                model.keep(PythonProcess.start(model, program, model.settings().name() + "_0", Device.CPU));
-        boolean completes = model.await(process.opened());
-        if (!completes) {
-            return Optional.empty();
+                model.keep(PythonProcess.start(model, program, firstInstance(model.settings()), Device.CPU));
+        CompletableFuture<Optional<CompletedFrame>> completed = process.opened()
+                .thenCompose(completes -> completes
+                        ? process.complete(Completion.configuration(model)).thenApply(Optional::of)
+                        : CompletableFuture.completedFuture(Optional.empty()));
+        program.watch()
+                .watch(
+                        completed,
+                        process.name(),
+                        "import and auto_complete_config",
+                        program.parameters().startTimeout(),
+                        process::kill);
+        return model.await(completed).map(frame -> Completion.of(model, frame));
+    }
+
+    /** Returns the name of the first instance of a model that is not completed yet. */
+    static String firstInstance(ModelSettings settings) {
+        String group = settings.value("instance_group.0.name").orElse("");
+        if (!group.isEmpty()) {
+            return group + "_0";
         }
-        CompletedFrame completed = model.await(process.complete(Completion.configuration(model)));
-        return Optional.of(Completion.of(model, completed));
+        return settings.name() + (settings.values("instance_group").isEmpty() ? "_0" : "_0_0");
     }
 
     @Override
     public Model load(ModelContext model) {
+        if (model.instances().stream().anyMatch(device -> device.kind() == Device.Kind.GPU)) {
+            model.logger()
+                    .log(
+                            Level.INFO,
+                            "model ''{0}'': its tensors are in the memory of the host; it moves them to the GPU itself,"
+                                    + " by the id in the arguments of initialize",
+                            model.settings().name());
+        }
         return new PythonModel(model, model.take(ModelProgram.class).orElseGet(() -> open(model)));
     }
 
     /** Finds what the processes of a model run. */
     private ModelProgram open(ModelContext model) {
         ModelFile file = context.name().equals(PYTHON) ? ModelFile.of(model) : ModelFile.of(model, context);
+        ProgramLook.at(model, file).forEach(warning -> model.logger().log(Level.WARNING, warning));
         PythonParameters parameters = PythonParameters.of(model, settings);
         OpenSettings open = OpenSettings.of(context, model, file, settings, parameters);
         Interpreter interpreter = model.await(

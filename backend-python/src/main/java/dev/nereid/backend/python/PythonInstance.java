@@ -22,7 +22,6 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -46,8 +45,6 @@ final class PythonInstance implements ModelInstance {
         FAILING,
         CLOSED
     }
-
-    private static final Duration REPORT_INTERVAL = Duration.ofSeconds(30);
 
     private final PythonModel model;
     private final InstanceContext context;
@@ -126,30 +123,21 @@ final class PythonInstance implements ModelInstance {
     }
 
     private CompletableFuture<Void> initialize(PythonProcess created) {
-        long begin = System.nanoTime();
         CompletableFuture<Void> ready = created.opened()
                 .thenCompose(completes -> created.initialize(
                         model.context(),
                         ModelArguments.of(
                                 model.context(), context, model.program().parameters()),
                         model.tensors()));
-        report(ready, begin);
-        model.program().parameters().startTimeout().ifPresent(limit -> {
-            DelayedTask timer = later(
-                    limit, () -> created.kill("import and initialize took longer than " + limit.toSeconds() + " s"));
-            CompletableFuture<Void> _ = ready.whenComplete((_, _) -> timer.cancel());
-        });
+        model.program()
+                .watch()
+                .watch(
+                        ready,
+                        context.name(),
+                        "import and initialize",
+                        model.program().parameters().startTimeout(),
+                        created::kill);
         return ready;
-    }
-
-    /** Logs a start that takes long, again and again. */
-    private void report(CompletableFuture<Void> ready, long begin) {
-        DelayedTask timer = later(REPORT_INTERVAL, () -> {
-            long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - begin);
-            logger.log(INFO, context.name() + ": import and initialize have taken " + seconds + " s so far");
-            report(ready, begin);
-        });
-        CompletableFuture<Void> _ = ready.whenComplete((_, _) -> timer.cancel());
     }
 
     private DelayedTask later(Duration delay, Runnable task) {
@@ -448,7 +436,11 @@ final class PythonInstance implements ModelInstance {
             lock.unlock();
         }
         if (last != null && isInitialized) {
-            last.finish(model.program().settings().stubTimeout()).join();
+            WorkerEnd end =
+                    last.finish(model.program().settings().stubTimeout()).join();
+            if (end.status() != 0) {
+                logger.log(WARNING, context.name() + " was not finalized in order. " + end.describe());
+            }
         } else if (last != null) {
             last.kill("the start was given up");
             last.ended().join();

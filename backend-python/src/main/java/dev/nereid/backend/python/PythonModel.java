@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.ReentrantLock;
@@ -95,17 +96,15 @@ final class PythonModel implements Model {
     public ModelInstance newInstance(InstanceContext instance) {
         PythonInstance created = new PythonInstance(this, instance);
         instances.add(created);
-        created.start(context.take(PythonProcess.class).filter(opened -> suits(opened, instance)));
+        created.start(isCompletion(instance) ? context.take(PythonProcess.class) : Optional.empty());
         return created;
     }
 
-    /** Returns whether the process that has completed the configuration may become an instance; ends it otherwise. */
-    private boolean suits(PythonProcess opened, InstanceContext instance) {
-        boolean suits = !program.parameters().setsVisibleDevices() || instance.device().kind() == Device.Kind.CPU;
-        if (!suits) {
-            opened.kill("");
-        }
-        return suits;
+    /** Returns whether the process that has completed the configuration fits an instance: it was started for the first one. */
+    private boolean isCompletion(InstanceContext instance) {
+        boolean seesDevices = instance.device().kind() == Device.Kind.CPU
+                || !program.parameters().setsVisibleDevices();
+        return seesDevices && instance.name().equals(PythonBackend.firstInstance(context.settings()));
     }
 
     /** Says that the state of an instance has changed, so that others may have to take work or not. */

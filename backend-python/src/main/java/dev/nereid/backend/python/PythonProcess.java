@@ -88,6 +88,11 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         return new PythonProcess(model, program, name, device);
     }
 
+    /** Returns the name of the instance. */
+    String name() {
+        return name;
+    }
+
     private CompletableFuture<Boolean> open() {
         long id = worker.nextId();
         FrameWriter frame = new FrameWriter()
@@ -96,7 +101,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
                 .end();
         CompletableFuture<FrameReader> done = worker.ask(frame, id);
         log.sendLevels(this::send);
-        return done.thenApply(answer -> (checked(answer).count() & COMPLETES) != 0);
+        return done.thenApply(answer -> (checked(answer, "").count() & COMPLETES) != 0);
     }
 
     /**
@@ -121,8 +126,8 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
                 .text(config)
                 .end();
         return worker.ask(frame, id)
-                .thenApply(
-                        answer -> CompletedFrame.read(answer.type() == FrameType.COMPLETED ? answer : checked(answer)));
+                .thenApply(answer -> CompletedFrame.read(
+                        answer.type() == FrameType.COMPLETED ? answer : checked(answer, " for auto-complete")));
     }
 
     /**
@@ -148,13 +153,13 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
                 .texts(tensors.outputs())
                 .end();
         return worker.ask(frame, id).thenAccept(answer -> {
-            boolean hasChecks = (checked(answer).count() & CHECKS) != 0;
+            boolean hasChecks = (checked(answer, "").count() & CHECKS) != 0;
             checks = ReadyChecks.of(name, hasChecks, this::send, log, model, System::nanoTime);
         });
     }
 
     /** Returns an answer that is no error. */
-    private FrameReader checked(FrameReader answer) {
+    private FrameReader checked(FrameReader answer, String purpose) {
         if ((answer.flags() & ERRORS) == 0) {
             return answer;
         }
@@ -163,7 +168,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         String environment = answer.text("environment");
         log.write(
                 Level.ERROR,
-                "Failed to initialize Python stub: " + (trace.isEmpty() ? text : trace)
+                "Failed to initialize Python stub" + purpose + ": " + (trace.isEmpty() ? text : trace)
                         + (environment.isEmpty() ? "" : "\n" + environment));
         throw new BackendException(ErrorCode.INTERNAL, text);
     }

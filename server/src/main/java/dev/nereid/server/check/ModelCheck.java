@@ -56,6 +56,9 @@ final class ModelCheck implements AutoCloseable {
     private final Set<String> names;
     private final Map<String, BackendLease> leases = new LinkedHashMap<>();
 
+    /** Warnings that the backend of the present model has logged. */
+    private final Set<String> logged = new ConcurrentSkipListSet<>();
+
     /**
      * Creates a check.
      *
@@ -64,7 +67,7 @@ final class ModelCheck implements AutoCloseable {
     ModelCheck(BackendRegistry backends, ModelLoadOptions options, ServerFeatures features, Set<String> names) {
         this.names = Set.copyOf(names);
         this.backends = backends;
-        this.options = options;
+        this.options = options.withWarnings((_, warning) -> logged.add(warning));
         this.features = features;
         ModelLoadWatch watch = new ModelLoadWatch(Supervision.NONE, System::nanoTime);
         preparation = new ModelPreparation(backends, options, features.rateLimited(), watch);
@@ -117,6 +120,7 @@ final class ModelCheck implements AutoCloseable {
     private ModelReport check(PreparedModel prepared, ModelReport start, ModelConfig written, List<String> warnings) {
         ModelConfig completed = prepared.config();
         List<String> errors = new ArrayList<>();
+        logged.clear(); // what an earlier model's backend has logged since
         for (long version : prepared.versions()) {
             try {
                 completed = complete(prepared, version);
@@ -128,6 +132,7 @@ final class ModelCheck implements AutoCloseable {
             }
         }
         warnings.addAll(IneffectiveSettings.of(written, completed, features));
+        logged.stream().limit(MAX_WARNINGS).forEach(warnings::add);
         ModelReport report = with(start, List.copyOf(prepared.versions()), Optional.of(completed), warnings);
         for (String error : errors) {
             report = report.withError(error);

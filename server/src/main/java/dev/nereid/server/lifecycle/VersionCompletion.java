@@ -139,7 +139,7 @@ public final class VersionCompletion {
             ConfigValidation.checkGivenTensors(config);
             ModelSettings soFar = ModelSettingsReader.settingsSoFar(config, scope.version());
             Optional<ModelCompletion> found =
-                    backend.complete(context(scope, config, soFar, List.of(), Optional.empty()));
+                    backend.complete(context(options, scope, config, soFar, List.of(), Optional.empty()));
             if (found.isEmpty() && !prepared.configured()) {
                 throw new BackendException(
                         ErrorCode.NOT_FOUND,
@@ -198,12 +198,14 @@ public final class VersionCompletion {
 
     /** Creates the view of a version that its backend gets. */
     static VersionContext context(
+            ModelLoadOptions options,
             LoadScope scope,
             ModelConfig config,
             ModelSettings settings,
             List<Device> devices,
             Optional<ModelClient> client) {
-        PluginLogger logger = new PluginLogger(config.getBackend(), config.getName());
+        PluginLogger logger = new PluginLogger(config.getBackend(), config.getName())
+                .withWarnings(warning -> options.warnings().accept(config.getName(), warning));
         ModelDirectory directory = scope.prepared().directory();
         return new VersionContext(
                 settings,

@@ -179,6 +179,7 @@ public final class VersionLoader {
         executor.place(
                 options.instances().hostPolicies().placement(plans.getFirst().hostPolicy()));
         VersionContext context = VersionCompletion.context(
+                options,
                 scope,
                 config,
                 ModelSettingsReader.settings(config, version),

@@ -4,6 +4,7 @@ import dev.nereid.api.BestEffort;
 import java.text.MessageFormat;
 import java.util.MissingResourceException;
 import java.util.ResourceBundle;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -13,6 +14,7 @@ import org.slf4j.spi.LoggingEventBuilder;
 public final class PluginLogger implements System.Logger {
     private final String name;
     private final Logger log;
+    private final Consumer<String> warnings;
 
     /**
      * Creates a logger.
@@ -24,8 +26,13 @@ public final class PluginLogger implements System.Logger {
     }
 
     private PluginLogger(String prefix, String plugin, String suffix) {
-        name = prefix + plugin + suffix;
-        log = LoggerFactory.getLogger(name);
+        this(prefix + plugin + suffix, _ -> {});
+    }
+
+    private PluginLogger(String name, Consumer<String> warnings) {
+        this.name = name;
+        this.log = LoggerFactory.getLogger(name);
+        this.warnings = warnings;
     }
 
     /**
@@ -59,6 +66,17 @@ public final class PluginLogger implements System.Logger {
         this("nereid.backend.", backend, "." + model);
     }
 
+    /**
+     * Returns the same logger with a receiver of warnings.
+     *
+     * @param receiver receives the text of each line of the level WARNING, also while the log has a higher level; called by
+     *     any thread
+     * @return the logger
+     */
+    public PluginLogger withWarnings(Consumer<String> receiver) {
+        return new PluginLogger(name, receiver);
+    }
+
     @Override
     public String getName() {
         return name;
@@ -78,6 +96,9 @@ public final class PluginLogger implements System.Logger {
 
     @Override
     public void log(Level level, @Nullable ResourceBundle bundle, String message, @Nullable Throwable thrown) {
+        if (level == Level.WARNING) {
+            warnings.accept(localized(bundle, message));
+        }
         if (isLoggable(level)) {
             at(level).setCause(thrown).log(localized(bundle, message));
         }
@@ -85,9 +106,13 @@ public final class PluginLogger implements System.Logger {
 
     @Override
     public void log(Level level, @Nullable ResourceBundle bundle, String format, @Nullable Object... values) {
-        if (isLoggable(level)) {
-            String text = localized(bundle, format);
-            at(level).log(values == null || values.length == 0 ? text : formatted(text, values));
+        if (isLoggable(level) || level == Level.WARNING) {
+            String pattern = localized(bundle, format);
+            String text = values == null || values.length == 0 ? pattern : formatted(pattern, values);
+            if (level == Level.WARNING) {
+                warnings.accept(text);
+            }
+            at(level).log(text);
         }
     }
 

@@ -123,22 +123,24 @@ final class CallsIT {
             """;
 
     /** Also a function of the coroutine kind. */
-    private static final String COROUTINES =
-            CALLER.replace("    def execute(", "    async def execute(").replace("return scope[", "return await scope[");
+    private static final String COROUTINES = CALLER.replace("    def execute(", "    async def execute(")
+            .replace("return scope[", "return await scope[");
 
     private PythonServer server;
 
     @BeforeAll
     void start() {
         server = PythonServer.builder()
-                .options(options -> options.withLifecycle(lifecycle -> lifecycle.withControl(
-                        control -> control.withMode(ModelControlMode.EXPLICIT).withExplicit(
-                                "scripted", "pairs", "coroutines", "twice", "count", "recursive", "streams"))))
+                .options(options -> options.withLifecycle(
+                        lifecycle -> lifecycle.withControl(control -> control.withMode(ModelControlMode.EXPLICIT)
+                                .withExplicit(
+                                        "scripted", "pairs", "coroutines", "twice", "count", "recursive", "streams"))))
                 .model("scripted", PythonServer.SCRIPTED_CONFIG, CALLER)
                 .model("streams", PythonServer.SCRIPTED_CONFIG + DECOUPLED, CALLER)
                 .model(
                         "pairs",
-                        PythonServer.SCRIPTED_CONFIG + "max_batch_size: 8 dynamic_batching { preferred_batch_size: [ 2 ]"
+                        PythonServer.SCRIPTED_CONFIG
+                                + "max_batch_size: 8 dynamic_batching { preferred_batch_size: [ 2 ]"
                                 + " max_queue_delay_microseconds: 60000000 }",
                         CALLER)
                 .model("coroutines", PythonServer.SCRIPTED_CONFIG, COROUTINES)
@@ -191,7 +193,8 @@ final class CallsIT {
                             inputs=[pb.Tensor.from_dlpack("IN", x.to_dlpack())]).exec()
                         y = pb.get_output_tensor_by_name(r, "OUT")
                         return [pb.InferenceResponse([y, pb.Tensor("MORE", y.as_numpy() + x.as_numpy())])]
-                        """).input("X", Shape.of(n), values)).one();
+                        """).input("X", Shape.of(n), values))
+                .one();
         assertThat(response.requireOutput("OUT").floats()).hasSize(n).containsOnly(6);
         assertThat(response.requireOutput("MORE").floats()).hasSize(n).containsOnly(9);
     }
@@ -210,16 +213,17 @@ final class CallsIT {
         assertThat(server.runText(code.formatted("call('twice', np.zeros(1, np.float32), model_version=7)")))
                 .contains("INTERNAL|" + PREFIX.formatted("twice"));
         assertThat(server.runText(code.formatted("call('twice')")))
-                .startsWith("__ErrorCode.INTERNAL|" + PREFIX.formatted("twice") + "[request id: <id_unknown>] expected 1 inputs"
-                        + " but got 0 inputs for model 'twice'");
+                .startsWith("__ErrorCode.INTERNAL|" + PREFIX.formatted("twice")
+                        + "[request id: <id_unknown>] expected 1 inputs" + " but got 0 inputs for model 'twice'");
         assertThat(server.runText(code.formatted("call('twice', np.zeros(1, np.int8))")))
                 .contains("INTERNAL|" + PREFIX.formatted("twice"), "data-type");
         assertThat(server.runText(code.formatted("call('twice', np.zeros(1, np.float32), outputs=['NO'])")))
                 .contains("INTERNAL|" + PREFIX.formatted("twice"), "NO");
         assertThat(server.runText(code.formatted("call('count', np.ones(1, np.float32))")))
-                .contains("Model count is using the decoupled. The current BLS request call doesn't support models using the"
-                        + " decoupled transaction policy. Please use 'decoupled=True' argument to the 'exec' or 'async_exec'"
-                        + " calls for decoupled models.'");
+                .contains(
+                        "Model count is using the decoupled. The current BLS request call doesn't support models using the"
+                                + " decoupled transaction policy. Please use 'decoupled=True' argument to the 'exec' or 'async_exec'"
+                                + " calls for decoupled models.'");
         assertThat(server.runText(code.formatted("call('later', np.ones(1, np.float32))")))
                 .contains("INTERNAL|" + PREFIX.formatted("later"));
     }
@@ -233,9 +237,12 @@ final class CallsIT {
                     return [out(f"{type(e).__name__}: {e}")]
                 return [out("no error")]
                 """;
-        assertThat(server.runText(code.formatted("pb.InferenceRequest(model_name='m', inputs=[None], requested_output_names=[])")))
-                .isEqualTo("TritonModelException: Input tensor for request with id '' and model name 'm' should not be empty.");
-        assertThat(server.runText(code.formatted("pb.InferenceRequest(model_name='m', inputs=[], requested_output_names=[''])")))
+        assertThat(server.runText(code.formatted(
+                        "pb.InferenceRequest(model_name='m', inputs=[None], requested_output_names=[])")))
+                .isEqualTo(
+                        "TritonModelException: Input tensor for request with id '' and model name 'm' should not be empty.");
+        assertThat(server.runText(
+                        code.formatted("pb.InferenceRequest(model_name='m', inputs=[], requested_output_names=[''])")))
                 .startsWith("TritonModelException: Requested output name for request with id ");
         assertThat(server.runText(code.formatted("call('m', correlation_id=1.5)")))
                 .startsWith("TritonModelException: Correlation ID must be integer or string");
@@ -276,7 +283,8 @@ final class CallsIT {
                 return [out(f"{got} {again} {empty} {one} {bad} {none} {mixed}".replace('"', "'"))]
                 """))
                 .isEqualTo("[0.0, 1.0, 2.0, 3.0, 'end'] [0.0, 1.0, 2.0, 3.0, 'end'] [0] [2.0] ['below ä'] ['"
-                        + PREFIX.formatted("none") + "Failed for execute the inference request. Model 'none' is not ready.'] [1, 'oops', 0]");
+                        + PREFIX.formatted("none")
+                        + "Failed for execute the inference request. Model 'none' is not ready.'] [1, 'oops', 0]");
     }
 
     @Test
@@ -337,12 +345,15 @@ final class CallsIT {
                 threading.Thread(target=later).start()
                 return [out(str(total))]
                 """)).isEqualTo("19900");
-        PythonServer.await("call of a thread", () -> server.runText("return [out(str(self.result))]").equals("[190]"));
+        PythonServer.await(
+                "call of a thread",
+                () -> server.runText("return [out(str(self.result))]").equals("[190]"));
     }
 
     @Test
     void callsItselfWhileAnInstanceIsFree() {
-        ModelResponse response = server.send(server.request("recursive").input("IN", Shape.of(1), 3f)).one();
+        ModelResponse response = server.send(server.request("recursive").input("IN", Shape.of(1), 3f))
+                .one();
         assertThat(response.requireOutput("OUT").floats()).containsExactly(6);
         List<ReceivedResponses> sent = IntStream.range(0, 40)
                 .mapToObj(i -> server.send(server.request("recursive").input("IN", Shape.of(1), 0f)))
@@ -352,9 +363,11 @@ final class CallsIT {
 
     @Test
     void refusesARecursionThatHasTooFewInstances() {
-        BackendException error = server.send(server.request("recursive").input("IN", Shape.of(1), 6f)).error();
+        BackendException error = server.send(server.request("recursive").input("IN", Shape.of(1), 6f))
+                .error();
         assertThat(error)
-                .hasMessage(PREFIX.formatted("recursive") + "request to model 'recursive' would wait for itself: recursive ->"
+                .hasMessage(PREFIX.formatted("recursive")
+                        + "request to model 'recursive' would wait for itself: recursive ->"
                         + " recursive -> recursive -> recursive -> recursive (expected: an instance that does not wait in"
                         + " this chain)");
         assertThat(server.send(server.request("recursive").input("IN", Shape.of(1), 2f))
@@ -449,7 +462,8 @@ final class CallsIT {
                     time.sleep(0.01)
                 said += [pb.is_model_ready("later")]
                 return [out(json.dumps(said))]
-                """)).isEqualTo("[false, true, true, false, true, 2.0, [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]], 3.0, false]");
+                """))
+                .isEqualTo("[false, true, true, false, true, 2.0, [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]], 3.0, false]");
     }
 
     @Test
@@ -477,7 +491,8 @@ final class CallsIT {
                 .model("loader", IO, model)
                 .model("later", IO, TWICE)
                 .start()) {
-            assertThat(text(own.send(own.request("loader").input("IN", Shape.of(1), 1f)).one()))
+            assertThat(text(own.send(own.request("loader").input("IN", Shape.of(1), 1f))
+                            .one()))
                     .isEqualTo("False True");
         }
     }
@@ -492,13 +507,16 @@ final class CallsIT {
                 return [out("no error")]
                 """;
         assertThat(server.runText(code.formatted("pb.load_model('none')"))).startsWith("Failed to load model: ");
-        assertThat(server.runText(code.formatted("pb.load_model('later', config='{')"))).startsWith("Failed to load model: ");
+        assertThat(server.runText(code.formatted("pb.load_model('later', config='{')")))
+                .startsWith("Failed to load model: ");
         assertThat(server.runText(code.formatted("pb.load_model('later', files=[1])")))
                 .contains("failed to load model 'later', files should be a dictionary of file paths and file contents");
         assertThat(server.runText(code.formatted("pb.is_model_ready('twice', 'x')")))
-                .startsWith("Failed to check model readiness: Failed to process the request for model 'scripted_0', message: failed to get model version from specified version string 'x'");
+                .startsWith(
+                        "Failed to check model readiness: Failed to process the request for model 'scripted_0', message: failed to get model version from specified version string 'x'");
         assertThat(server.runText(code.formatted("pb.is_model_ready('none')"))).isEqualTo("no error");
-        assertThat(server.runText(code.formatted("pb.unload_model('none')"))).satisfies(text -> assertThat(text).isNotBlank());
+        assertThat(server.runText(code.formatted("pb.unload_model('none')")))
+                .satisfies(text -> assertThat(text).isNotBlank());
     }
 
     @Test

@@ -191,8 +191,8 @@ final class MixedLoadIT {
         int length = 1 + random.nextInt(4);
         float[] sum = new float[values.length];
         for (int i = 0; i < length; i++) {
-            ModelRequest request = request(server, "sum", true, values)
-                    .sequence(Sequence.of(id, i == 0, i == length - 1));
+            ModelRequest request =
+                    request(server, "sum", true, values).sequence(Sequence.of(id, i == 0, i == length - 1));
             try (ReceivedResponses received = server.send(request)) {
                 for (int j = 0; j < sum.length; j++) {
                     sum[j] += values[j];
@@ -238,7 +238,10 @@ final class MixedLoadIT {
         long seed = System.nanoTime();
         try (PythonServer server = PythonServer.builder()
                         .model("same", IO, SAME)
-                        .model("plus", IO + "max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 200 }", PLUS)
+                        .model(
+                                "plus",
+                                IO + "max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 200 }",
+                                PLUS)
                         .model("stream", IO + "model_transaction_policy { decoupled: true }", STREAM)
                         .model("coroutine", IO + "model_transaction_policy { decoupled: true }", COROUTINE)
                         .model("calls", IO, CALLS)
@@ -263,7 +266,9 @@ final class MixedLoadIT {
     }
 
     private static void assertNothingIsLeft(PythonServer server) {
-        PythonServer.await("end of all requests", () -> server.local().server().requestsInFlight().isEmpty());
+        PythonServer.await(
+                "end of all requests",
+                () -> server.local().server().requestsInFlight().isEmpty());
         assertThat(server.log().lines("WARNING"))
                 .as("warnings")
                 .filteredOn(line -> line.contains("python") || line.contains("frame"))
@@ -277,7 +282,9 @@ final class MixedLoadIT {
         java.io.File[] descriptors = new java.io.File("/proc/self/fd").listFiles();
         for (java.io.File descriptor : descriptors == null ? new java.io.File[0] : descriptors) {
             try {
-                if (java.nio.file.Files.readSymbolicLink(descriptor.toPath()).toString().startsWith("/memfd:")) {
+                if (java.nio.file.Files.readSymbolicLink(descriptor.toPath())
+                        .toString()
+                        .startsWith("/memfd:")) {
                     bytes += java.nio.file.Files.size(descriptor.toPath());
                 }
             } catch (java.io.IOException e) {

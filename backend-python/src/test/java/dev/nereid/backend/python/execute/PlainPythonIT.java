@@ -167,14 +167,15 @@ final class PlainPythonIT {
         try (PythonServer server = PythonServer.builder()
                 .model(
                         "tokenizer",
-                        config(tensor("TEXT", "STRING", "1"), tensor("IDS", "INT32", "-1") + "," + tensor("MASK", "BOOL", "-1"))
+                        config(
+                                        tensor("TEXT", "STRING", "1"),
+                                        tensor("IDS", "INT32", "-1") + "," + tensor("MASK", "BOOL", "-1"))
                                 + "max_batch_size: 8 parameters { key: \"length\" value { string_value: \"24\" } }",
                         model)
                 .file("tokenizer", "1/texts.py", TEXTS)
                 .file("tokenizer", "1/words.json", words)
                 .start()) {
-            ModelResponse response = server.send(
-                            server.request("tokenizer").input("TEXT", Shape.of(4, 1), given))
+            ModelResponse response = server.send(server.request("tokenizer").input("TEXT", Shape.of(4, 1), given))
                     .one();
             Files.writeString(directory.resolve("texts.py"), TEXTS);
             Files.writeString(directory.resolve("words.json"), words);
@@ -404,14 +405,18 @@ final class PlainPythonIT {
                     def finalize(self):
                         assert self.threads == 0
                 """;
-        String loop = threads.replace("import threading\n", "import asyncio\nimport threading\n").replace(
+        String loop = threads.replace("import threading\n", "import asyncio\nimport threading\n")
+                .replace(
                         "self.threads, self.lock = 0, threading.Lock()",
                         "self.threads, self.lock = 0, threading.Lock()\n        self.loop = asyncio.new_event_loop()\n"
                                 + "        threading.Thread(target=self.loop.run_forever, daemon=True).start()")
-                .replace("threading.Thread(target=self.run, args=(prompt, request.get_response_sender()), daemon=True).start()",
+                .replace(
+                        "threading.Thread(target=self.run, args=(prompt, request.get_response_sender()), daemon=True).start()",
                         "asyncio.run_coroutine_threadsafe(self.run(prompt, request.get_response_sender()), self.loop)")
                 .replace("    def run(", "    async def run(")
-                .replace("sender.send(response(word))", "sender.send(response(word))\n            await asyncio.sleep(0)");
+                .replace(
+                        "sender.send(response(word))",
+                        "sender.send(response(word))\n            await asyncio.sleep(0)");
         String config = config(tensor("PROMPT", "STRING", "1"), tensor("WORD", "STRING", "1"))
                 + "model_transaction_policy { decoupled: true }";
         try (PythonServer server = PythonServer.builder()
@@ -433,9 +438,14 @@ final class PlainPythonIT {
                         for p in ["Hällo", "日本", "x", "another prompt"]:
                             print(" ".join(words(p, 200)))
                         """);
-                assertThat(sent.stream().map(received -> String.join(" ", received.all().stream()
-                                .map(one -> one.requireOutput("WORD").strings().getFirst())
-                                .toList())))
+                assertThat(sent.stream()
+                                .map(received -> String.join(
+                                        " ",
+                                        received.all().stream()
+                                                .map(one -> one.requireOutput("WORD")
+                                                        .strings()
+                                                        .getFirst())
+                                                .toList())))
                         .isEqualTo(plain.lines().toList());
             }
         }

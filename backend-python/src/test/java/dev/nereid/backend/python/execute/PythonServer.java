@@ -187,7 +187,9 @@ public final class PythonServer implements AutoCloseable {
 
     /** Returns a program with {@code run}, of which the code may be the body. */
     public static String program(String code) {
-        return PROGRAM.matcher(code).find() ? code : "def run(self, requests):\n" + code.strip().indent(4);
+        return PROGRAM.matcher(code).find()
+                ? code
+                : "def run(self, requests):\n" + code.strip().indent(4);
     }
 
     public ReceivedResponses send(ModelRequest request) {

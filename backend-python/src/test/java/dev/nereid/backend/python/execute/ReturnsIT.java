@@ -27,8 +27,9 @@ final class ReturnsIT {
     private static final String DECOUPLED = "model_transaction_policy { decoupled: true }";
 
     /** Runs a coroutine of the test. */
-    private static final String COROUTINES =
-            PythonServer.SCRIPTED.replace("    def execute(", "    async def execute(").replace("return scope[", "return await scope[");
+    private static final String COROUTINES = PythonServer.SCRIPTED
+            .replace("    def execute(", "    async def execute(")
+            .replace("return scope[", "return await scope[");
 
     private PythonServer server;
 
@@ -58,9 +59,8 @@ final class ReturnsIT {
     private List<ReceivedResponses> pair(String model, String code) {
         List<ReceivedResponses> sent = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
-            ModelRequest request = server.request(model)
-                    .id("r" + i)
-                    .input("CODE", Shape.of(1, 1), PythonServer.program(code));
+            ModelRequest request =
+                    server.request(model).id("r" + i).input("CODE", Shape.of(1, 1), PythonServer.program(code));
             sent.add(server.send(request));
         }
         return sent;
@@ -113,13 +113,14 @@ final class ReturnsIT {
                     .startsWith(failed("pairs_0") + "ValueError: no ä\n\nAt:\n  <string>(2): run\n  ")
                     .endsWith("/pairs/1/model.py(30): execute\n");
         }
-        assertThat(server.log().lines("ValueError: no ä")).anySatisfy(line -> assertThat(line)
-                .contains("Traceback (most recent call last)", "r0", "r1"));
+        assertThat(server.log().lines("ValueError: no ä"))
+                .anySatisfy(line -> assertThat(line).contains("Traceback (most recent call last)", "r0", "r1"));
     }
 
     @Test
     void namesTheExceptionsOfTheBackendAndOfBases() {
-        for (String raised : List.of("pb.TritonModelException('m')", "KeyError('m')", "KeyboardInterrupt()", "SystemError()")) {
+        for (String raised :
+                List.of("pb.TritonModelException('m')", "KeyError('m')", "KeyboardInterrupt()", "SystemError()")) {
             String name = raised.substring(raised.indexOf('.') + 1, raised.indexOf('('));
             String message = name.equals("KeyError") ? "'m'" : raised.contains("'m'") ? "m" : "<EMPTY MESSAGE>";
             assertThat(server.send(server.code("scripted", "raise " + raised)).error())
@@ -165,8 +166,9 @@ final class ReturnsIT {
                     r.get_response_sender().send(out("; ".join(said)), 1)
                 """);
         assertThat(text(pair.getFirst().one()))
-                .isEqualTo("Unable to send response. Response sender has been closed.; Unable to send response. Response"
-                        + " sender has been closed.");
+                .isEqualTo(
+                        "Unable to send response. Response sender has been closed.; Unable to send response. Response"
+                                + " sender has been closed.");
     }
 
     @ParameterizedTest
@@ -213,12 +215,14 @@ final class ReturnsIT {
         assertError(
                 server.send(server.code("streams", "return [out('a')]")),
                 ErrorCode.INTERNAL,
-                failed("streams_0") + "Python model 'streams_0' is using the decoupled mode and the execute function must"
+                failed("streams_0")
+                        + "Python model 'streams_0' is using the decoupled mode and the execute function must"
                         + " return None.");
         assertError(
                 server.send(server.code("streams", "return []")),
                 ErrorCode.INTERNAL,
-                failed("streams_0") + "Python model 'streams_0' is using the decoupled mode and the execute function must"
+                failed("streams_0")
+                        + "Python model 'streams_0' is using the decoupled mode and the execute function must"
                         + " return None.");
     }
 
@@ -252,17 +256,20 @@ final class ReturnsIT {
                 "s = requests[0].get_response_sender(); del s",
                 "self.kept = [requests[0].get_response_sender()]; self.kept.clear()",
                 "s = requests[0].get_response_sender(); t = threading.Timer(0.05, lambda s: None, [s]); t.start()")) {
-            BackendException error = server.send(server.code(
-                            model, def + " run(self, requests):\n    " + lose + "\n    return " + returned))
+            BackendException error = server.send(
+                            server.code(model, def + " run(self, requests):\n    " + lose + "\n    return " + returned))
                     .error();
             assertThat(error.code()).isEqualTo(ErrorCode.INTERNAL);
             assertThat(error)
                     .as(lose)
-                    .hasMessage("Python model '" + model
-                            + "_0' released the response sender without the final response.");
+                    .hasMessage(
+                            "Python model '" + model + "_0' released the response sender without the final response.");
         }
-        String alive = model.endsWith("streams") ? "requests[0].get_response_sender().send(out('x'), 1)" : "return [out('x')]";
-        assertThat(text(server.send(server.code(model, def + " run(self, requests):\n    " + alive)).one())).isEqualTo("x");
+        String alive =
+                model.endsWith("streams") ? "requests[0].get_response_sender().send(out('x'), 1)" : "return [out('x')]";
+        assertThat(text(server.send(server.code(model, def + " run(self, requests):\n    " + alive))
+                        .one()))
+                .isEqualTo("x");
     }
 
     @Test
@@ -287,8 +294,9 @@ final class ReturnsIT {
                     await asyncio.sleep(0)
                     raise ValueError("in a coroutine")
                 """)) {
-            assertThat(received.error()).hasMessageStartingWith(
-                    failed("coroutine_pairs_0") + "ValueError: in a coroutine\n\nAt:\n  <string>(3): run\n");
+            assertThat(received.error())
+                    .hasMessageStartingWith(
+                            failed("coroutine_pairs_0") + "ValueError: in a coroutine\n\nAt:\n  <string>(3): run\n");
         }
         assertError(
                 server.send(server.code("coroutines", "async def run(self, requests): return 5")),

@@ -19,7 +19,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests of batchers, sequences, rescheduling, ensembles, the cache and warm-up, with a real Python. */
 final class SchedulingIT {
-    private static final String ITERATIVE = "max_batch_size: 4 sequence_batching { iterative_sequence: true oldest { } }";
+    private static final String ITERATIVE =
+            "max_batch_size: 4 sequence_batching { iterative_sequence: true oldest { } }";
     private static final String DECOUPLED = "model_transaction_policy { decoupled: true }";
 
     private static String text(ModelResponse response) {
@@ -72,8 +73,8 @@ final class SchedulingIT {
                     else:
                         r.set_release_flags(pb.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
                 """;
-        try (PythonServer server =
-                PythonServer.serve("again", PythonServer.SCRIPTED_CONFIG + ITERATIVE + DECOUPLED, PythonServer.SCRIPTED)) {
+        try (PythonServer server = PythonServer.serve(
+                "again", PythonServer.SCRIPTED_CONFIG + ITERATIVE + DECOUPLED, PythonServer.SCRIPTED)) {
             List<ReceivedResponses> sent = IntStream.range(0, 8)
                     .mapToObj(i -> server.send(batched(server, "again", code).id("r" + i)))
                     .toList();
@@ -106,8 +107,9 @@ final class SchedulingIT {
                     .hasMessage(text);
             assertThat(server.send(batched(server, "again", "requests[0].set_release_flags(2); return [out('x')]"))
                             .error())
-                    .hasMessageStartingWith("Failed to process the request(s) for model 'again_0', message: Expected a None"
-                            + " object in the execute function return list for reschduled request, found type");
+                    .hasMessageStartingWith(
+                            "Failed to process the request(s) for model 'again_0', message: Expected a None"
+                                    + " object in the execute function return list for reschduled request, found type");
             assertThat(server.send(batched(server, "again", "requests[0].set_release_flags(2); raise ValueError('x')"))
                             .error())
                     .hasMessageContaining("ValueError: x");
@@ -183,9 +185,9 @@ final class SchedulingIT {
                         Sequence sequence = model.equals("texts")
                                 ? Sequence.of("séquence " + s, start, end)
                                 : Sequence.of(s == 6 ? -1L >>> 1 : s, start, end);
-                        sent.add(server.send(server.request(model)
-                                .sequence(sequence)
-                                .input("X", Shape.of(1, 1), (float) (s * 10 + step))));
+                        sent.add(server.send(
+                                server.request(model).sequence(sequence).input("X", Shape.of(1, 1), (float)
+                                        (s * 10 + step))));
                     }
                 }
                 int next = 0;
@@ -229,18 +231,17 @@ final class SchedulingIT {
                     .output("OUT")
                     .input("X", Shape.of(0), new float[0]);
             String answer = text(server.send(request).one());
-            assertThat(answer).startsWith("[\"\\u00e4 7\", 0, 0, 123456789, ").endsWith(", [\"OUT\"], [\"CODE\", \"X\"], null]");
+            assertThat(answer)
+                    .startsWith("[\"\\u00e4 7\", 0, 0, 123456789, ")
+                    .endsWith(", [\"OUT\"], [\"CODE\", \"X\"], null]");
             assertThat(answer).contains("-9223372036854775808", "0.25", "true");
-            assertThat(text(server.send(batched(server, "sequences", code)
-                                    .sequence(Sequence.of("ß", true, true)))
+            assertThat(text(server.send(batched(server, "sequences", code).sequence(Sequence.of("ß", true, true)))
                             .one()))
                     .startsWith("[\"\", \"\\u00df\", 3, 0, ");
-            assertThat(text(server.send(batched(server, "sequences", code)
-                                    .sequence(Sequence.of(77, true, false)))
+            assertThat(text(server.send(batched(server, "sequences", code).sequence(Sequence.of(77, true, false)))
                             .one()))
                     .startsWith("[\"\", 77, 1, 0, ");
-            assertThat(text(server.send(batched(server, "sequences", code)
-                                    .sequence(Sequence.of(77, false, true)))
+            assertThat(text(server.send(batched(server, "sequences", code).sequence(Sequence.of(77, false, true)))
                             .one()))
                     .startsWith("[\"\", 77, 2, 0, ");
         }
@@ -257,9 +258,8 @@ final class SchedulingIT {
             ModelResponse all = server.send(server.code("scripted", code)).one();
             assertThat(all.outputs()).containsExactlyInAnyOrder("MORE", "OUT");
             assertThat(text(all)).isEqualTo("True");
-            ModelResponse one = server.send(server.code("scripted", code)
-                            .output("OUT")
-                            .input("X", Shape.of(1), 1f))
+            ModelResponse one = server.send(
+                            server.code("scripted", code).output("OUT").input("X", Shape.of(1), 1f))
                     .one();
             assertThat(one.outputs()).containsExactly("OUT");
             assertThat(text(one)).isEqualTo("False");
@@ -281,7 +281,8 @@ final class SchedulingIT {
                     .containsEntry("i", -5L)
                     .containsEntry("b", true)
                     .containsEntry("big", Long.MAX_VALUE);
-            List<ModelResponse> stream = server.send(server.code("streams", """
+            List<ModelResponse> stream =
+                    server.send(server.code("streams", """
                             s = requests[0].get_response_sender()
                             for i in range(3):
                                 s.send(pb.InferenceResponse([pb.Tensor("OUT", np.zeros(1))], parameters={"i": i}))
@@ -292,9 +293,15 @@ final class SchedulingIT {
                     .containsExactly(0L, 1L, 2L);
             for (List<String> wrong : List.of(
                     List.of("{1: 'a'}", "Expect parameters keys to have type str, found type <class 'int'>"),
-                    List.of("{'a': 1.5}", "Expect parameters values to have type bool/int/str, found type <class 'float'>"),
-                    List.of("{'a': None}", "Expect parameters values to have type bool/int/str, found type <class 'NoneType'>"),
-                    List.of("{'a': [1]}", "Expect parameters values to have type bool/int/str, found type <class 'list'>"),
+                    List.of(
+                            "{'a': 1.5}",
+                            "Expect parameters values to have type bool/int/str, found type <class 'float'>"),
+                    List.of(
+                            "{'a': None}",
+                            "Expect parameters values to have type bool/int/str, found type <class 'NoneType'>"),
+                    List.of(
+                            "{'a': [1]}",
+                            "Expect parameters values to have type bool/int/str, found type <class 'list'>"),
                     List.of("[1]", "got <class 'list'>"))) {
                 assertThat(server.send(server.code(
                                         "scripted",
@@ -381,8 +388,8 @@ final class SchedulingIT {
                 .start()) {
             for (int i = 1; i < 100; i++) {
                 String text = "abc ".repeat(i * 100);
-                ModelResponse response =
-                        server.send(server.request("both").input("TEXT", Shape.of(1), text)).one();
+                ModelResponse response = server.send(server.request("both").input("TEXT", Shape.of(1), text))
+                        .one();
                 assertThat(response.requireOutput("SUM").longs()).containsExactly(300L * i);
             }
             assertThat(server.send(server.request("both").input("TEXT", Shape.of(1), new String(new char[] {0xd800})))
@@ -407,8 +414,8 @@ final class SchedulingIT {
         try (PythonServer server = PythonServer.builder()
                 .model("scripted", config, PythonServer.SCRIPTED)
                 .file("scripted", "warmup/code", length + warm)
-                .options(options -> options.withScheduling(
-                        scheduling -> scheduling.withCache(CacheOptions.local(1 << 20))))
+                .options(options ->
+                        options.withScheduling(scheduling -> scheduling.withCache(CacheOptions.local(1 << 20))))
                 .start()) {
             String code = """
                     self.count = getattr(self, "count", 0) + 1

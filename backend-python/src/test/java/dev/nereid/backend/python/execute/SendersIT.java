@@ -28,7 +28,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class SendersIT {
     private static final String DECOUPLED = "model_transaction_policy { decoupled: true }";
     private static final String CLOSED = "Unable to send response. Response sender has been closed.";
-    private static final String ONE = "Unable to send response. Non-decoupled model cannot send more than one response.";
+    private static final String ONE =
+            "Unable to send response. Non-decoupled model cannot send more than one response.";
 
     private PythonServer server;
 
@@ -57,7 +58,9 @@ final class SendersIT {
     }
 
     private List<String> texts(String model, String code) {
-        return server.send(server.code(model, code)).all().stream().map(SendersIT::text).toList();
+        return server.send(server.code(model, code)).all().stream()
+                .map(SendersIT::text)
+                .toList();
     }
 
     /** Runs a statement that raises; a response then says what. */
@@ -97,7 +100,8 @@ final class SendersIT {
 
     @Test
     void keepsTheRulesOfAStream() {
-        assertThat(refused("streams", "s.send(out('a'), 1)", "s.send(out('b'))")).isEqualTo(CLOSED);
+        assertThat(refused("streams", "s.send(out('a'), 1)", "s.send(out('b'))"))
+                .isEqualTo(CLOSED);
         assertThat(refused("streams", "s.send(flags=1)", "s.send(flags=1)")).isEqualTo(CLOSED);
         assertThat(refused("streams", "s.send(out('a')); s.send(flags=1)", "s.send(out('b'), 1)"))
                 .isEqualTo(CLOSED);
@@ -105,11 +109,14 @@ final class SendersIT {
 
     @Test
     void keepsTheRulesOfOneResponse() {
-        assertThat(refused("scripted", "s.send(out('a'), 1)", "s.send(out('b'))")).isEqualTo(ONE);
-        assertThat(refused("scripted", "s.send(out('a'), 1)", "s.send(flags=1)")).isEqualTo(CLOSED);
+        assertThat(refused("scripted", "s.send(out('a'), 1)", "s.send(out('b'))"))
+                .isEqualTo(ONE);
+        assertThat(refused("scripted", "s.send(out('a'), 1)", "s.send(flags=1)"))
+                .isEqualTo(CLOSED);
         assertThat(refused("scripted", "s.send(out('a')); s.send(flags=1)", "s.send(flags=1)"))
                 .isEqualTo(CLOSED);
-        assertThat(refused("scripted", "s.send(out('a'))", "s.send(out('b'), 1)")).isEqualTo(ONE);
+        assertThat(refused("scripted", "s.send(out('a'))", "s.send(out('b'), 1)"))
+                .isEqualTo(ONE);
         assertThat(refused("scripted", "", "s.send(flags=1)"))
                 .isEqualTo("Unable to send response. Non-decoupled model cannot send complete final before sending a"
                         + " response.");
@@ -180,7 +187,8 @@ final class SendersIT {
 
     @Test
     void sendsNoResponseAtAll() {
-        assertThat(texts("streams", "requests[0].get_response_sender().send(flags=1)")).isEmpty();
+        assertThat(texts("streams", "requests[0].get_response_sender().send(flags=1)"))
+                .isEmpty();
     }
 
     @Test
@@ -225,8 +233,11 @@ final class SendersIT {
         assertThat(texts).hasSize(1600).doesNotHaveDuplicates();
         for (int i = 0; i < 16; i++) {
             String prefix = i + " ";
-            assertThat(texts.stream().filter(text -> text.startsWith(prefix)).map(text -> text.substring(prefix.length())))
-                    .isEqualTo(IntStream.range(0, 100).mapToObj(Integer::toString).toList());
+            assertThat(texts.stream()
+                            .filter(text -> text.startsWith(prefix))
+                            .map(text -> text.substring(prefix.length())))
+                    .isEqualTo(
+                            IntStream.range(0, 100).mapToObj(Integer::toString).toList());
         }
     }
 
@@ -389,7 +400,8 @@ final class SendersIT {
         ReceivedResponses received = server.send(request);
         request.cancel();
         assertThat(received.error().code()).isEqualTo(ErrorCode.CANCELLED);
-        assertThat(server.runText("return [out(getattr(self, 'seen', 'never'))]")).isIn("True", "never");
+        assertThat(server.runText("return [out(getattr(self, 'seen', 'never'))]"))
+                .isIn("True", "never");
         ModelRequest second = server.code("scripted", """
                 open("%s", "w").close()
                 begin = time.time()
@@ -406,7 +418,8 @@ final class SendersIT {
     }
 
     private static String marker() {
-        return System.getProperty("java.io.tmpdir") + "/nereid-senders-" + ProcessHandle.current().pid();
+        return System.getProperty("java.io.tmpdir") + "/nereid-senders-"
+                + ProcessHandle.current().pid();
     }
 
     /** A sender that waits for a client that has gone is let go. */

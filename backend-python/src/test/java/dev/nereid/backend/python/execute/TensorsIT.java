@@ -86,15 +86,17 @@ final class TensorsIT {
         for (int i = 0; type == DataType.BOOL && i < bytes.length; i++) {
             bytes[i] &= 1;
         }
-        MemorySegment data = Arena.ofAuto().allocate(Math.max(bytes.length, 1), 8).asSlice(0, bytes.length);
+        MemorySegment data =
+                Arena.ofAuto().allocate(Math.max(bytes.length, 1), 8).asSlice(0, bytes.length);
         MemorySegment.copy(bytes, 0, data, ValueLayout.JAVA_BYTE, 0, bytes.length);
         return Tensor.of(type, shape, data);
     }
 
     private static void assertIdentity(PythonServer server, String model, String input, Tensor tensor, String... hows) {
         for (String how : hows) {
-            try (ModelResponse response =
-                    server.send(server.request(model).id(how).input(input, tensor)).one()) {
+            try (ModelResponse response = server.send(
+                            server.request(model).id(how).input(input, tensor))
+                    .one()) {
                 Tensor out = response.requireOutput("OUT");
                 assertThat(out.type()).as(how).isEqualTo(tensor.type());
                 assertThat(out.shape()).as(how).isEqualTo(tensor.shape());
@@ -246,7 +248,8 @@ final class TensorsIT {
             java.util.Arrays.fill(ones, 1);
             Tensor x = Tensor.ofFloats(Shape.of(n), ones);
             for (int i = 0; i < 5; i++) {
-                ModelResponse response = server.send(server.code("scripted", """
+                ModelResponse response =
+                        server.send(server.code("scripted", """
                                 x = tensor(requests[0])
                                 a = x.as_numpy()
                                 assert a is x.as_numpy() and a.flags.writeable and a.flags.c_contiguous
@@ -287,7 +290,9 @@ final class TensorsIT {
                                             a = pb.Tensor.from_dlpack("t", h).as_numpy()
                                             assert (a == j).all(), (j, a)
                                 return [out("ok")]
-                                """).input("X", Shape.of(n), values)).one().close();
+                                """).input("X", Shape.of(n), values))
+                        .one()
+                        .close();
             }
         }
     }

@@ -29,7 +29,11 @@ final class ReportsIT {
                     return [out("ok")]
                     """)).isEqualTo("ok");
             for (String line : List.of(
-                    "INFO an info", "WARNING a warning ä", "SEVERE an error {0} %s", "WARNING by level", "INFO of a thread")) {
+                    "INFO an info",
+                    "WARNING a warning ä",
+                    "SEVERE an error {0} %s",
+                    "WARNING by level",
+                    "INFO of a thread")) {
                 String level = line.substring(0, line.indexOf(' '));
                 String text = line.substring(level.length() + 1);
                 PythonServer.await(
@@ -37,8 +41,12 @@ final class ReportsIT {
                         () -> server.log().lines(text).stream()
                                 .anyMatch(logged -> logged.startsWith(level + " ") && logged.contains(text)));
             }
-            PythonServer.await("print", () -> server.log().lines("[python scripted_0] printed {0}").size() == 1);
-            PythonServer.await("stderr", () -> server.log().lines("[python scripted_0] to stderr").size() == 1);
+            PythonServer.await(
+                    "print",
+                    () -> server.log().lines("[python scripted_0] printed {0}").size() == 1);
+            PythonServer.await(
+                    "stderr",
+                    () -> server.log().lines("[python scripted_0] to stderr").size() == 1);
             PythonServer.await("logging", () -> server.log().lines("of logging").size() == 1);
             assertThat(server.log().lines("hidden")).isEmpty();
         }
@@ -105,9 +113,12 @@ final class ReportsIT {
                     """).lines().toList())
                     .satisfiesExactly(
                             line -> assertThat(line).isEqualTo("5.5"),
-                            line -> assertThat(line).contains("Failed to increment metric value: ", "can only be incremented"
-                                    + " monotonically by non-negative values."),
-                            line -> assertThat(line).contains("Failed to set metric value: ", "COUNTER does not support Set"),
+                            line -> assertThat(line)
+                                    .contains(
+                                            "Failed to increment metric value: ",
+                                            "can only be incremented" + " monotonically by non-negative values."),
+                            line -> assertThat(line)
+                                    .contains("Failed to set metric value: ", "COUNTER does not support Set"),
                             line -> assertThat(line).contains("COUNTER does not support Observe"),
                             line -> assertThat(line).isEqualTo("5.0"),
                             line -> assertThat(line).contains("Error when creating MetricFamily: "),
