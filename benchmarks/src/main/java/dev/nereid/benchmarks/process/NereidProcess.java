@@ -70,6 +70,25 @@ public final class NereidProcess implements AutoCloseable {
         }
     }
 
+    /**
+     * Starts a server, and waits until it is ready. Blocks.
+     *
+     * @param bench where processes are started
+     * @param launch what is started
+     * @param timeout the longest wait
+     */
+    public static NereidProcess start(BenchmarkRun bench, Launch launch, Duration timeout)
+            throws IOException, InterruptedException {
+        NereidProcess server = launch(bench, launch);
+        try {
+            server.awaitOk(Exchange.get("/v2/health/ready"), timeout);
+            return server;
+        } catch (IOException | InterruptedException e) {
+            server.close();
+            throw e;
+        }
+    }
+
     /** Starts a server, and does not wait. */
     public static NereidProcess launch(BenchmarkRun bench, Launch launch) throws IOException {
         return new NereidProcess(bench, launch, SocketFactory.getDefault());
@@ -82,12 +101,16 @@ public final class NereidProcess implements AutoCloseable {
      * @return the time from the start of the process to the response
      */
     public Duration awaitOk(byte[] request) throws IOException, InterruptedException {
+        return awaitOk(request, START_TIMEOUT);
+    }
+
+    private Duration awaitOk(byte[] request, Duration timeout) throws IOException, InterruptedException {
         while (Exchange.status(sockets, httpPort, request).orElse(0) != OK) {
             if (process.waitFor(POLL_MILLIS, TimeUnit.MILLISECONDS)) {
                 throw new IOException("server: ended at its start:\n" + lastLines());
             }
-            if (age().compareTo(START_TIMEOUT) > 0) {
-                throw new IOException("server: not ready within " + START_TIMEOUT.toSeconds() + " s:\n" + lastLines());
+            if (age().compareTo(timeout) > 0) {
+                throw new IOException("server: not ready within " + timeout.toSeconds() + " s:\n" + lastLines());
             }
         }
         return age();
@@ -124,6 +147,16 @@ public final class NereidProcess implements AutoCloseable {
         return process.info()
                 .totalCpuDuration()
                 .orElseThrow(() -> new IOException("server: its use of processors cannot be read"));
+    }
+
+    /** Returns the number of the process. */
+    public long pid() {
+        return process.pid();
+    }
+
+    /** Returns the numbers of the processes that the server has started and that still run. */
+    public List<Long> children() {
+        return process.descendants().map(ProcessHandle::pid).toList();
     }
 
     /** Stops the server by SIGTERM, and returns how long that took. Blocks. */

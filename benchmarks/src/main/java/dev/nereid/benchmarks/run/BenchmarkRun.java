@@ -27,6 +27,18 @@ public record BenchmarkRun(
         return checkout.resolve("distribution/target/nereid");
     }
 
+    /**
+     * Runs a comparison with one ceiling, and reports progress.
+     *
+     * @param contest the comparison
+     * @param pace how long
+     * @param table takes the rows
+     */
+    public void run(SharedCeilingComparison contest, Pace pace, Table table) throws IOException, InterruptedException {
+        progress.accept(contest.subjects().getFirst().contender().name());
+        contest.run(pace, table);
+    }
+
     /** Runs a comparison, and reports progress. */
     public void run(CeilingComparison contest, Table table) throws IOException, InterruptedException {
         progress.accept(contest.subject().name());

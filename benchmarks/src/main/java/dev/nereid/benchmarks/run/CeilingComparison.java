@@ -81,7 +81,8 @@ public record CeilingComparison(Workload subject, List<Ceiling> ceilings) {
         }
     }
 
-    private static Sample middle(List<Sample> samples) {
+    /** Returns the medians of samples. */
+    public static Sample middle(List<Sample> samples) {
         return new Sample(
                 Figures.median(samples.stream().map(Sample::perSecond).toList()),
                 Figures.median(samples.stream().map(Sample::p50Micros).toList()),

@@ -19,9 +19,28 @@ public record Pace(Duration warmUp, Duration measured, int rounds) {
     /** Two builds, alternating every two seconds: a whole comparison takes less than ten minutes. */
     static final Pace COMPARED = new Pace(Duration.ofSeconds(5), Duration.ofSeconds(2), 7);
 
+    private static final Duration TURN = Duration.ofSeconds(2);
+    private static final Duration QUICK_TURN = Duration.ofSeconds(1);
+
     /** Returns how long a server is watched after its start. */
     public Duration firstMinute() {
-        return measured.compareTo(QUICK.measured) > 0 ? Duration.ofMinutes(1) : Duration.ofSeconds(20);
+        return isQuick() ? Duration.ofSeconds(20) : Duration.ofMinutes(1);
+    }
+
+    /** Whether only what runs is checked, and figures may be those of code that is not compiled yet. */
+    public boolean isQuick() {
+        return measured.compareTo(QUICK.measured) <= 0;
+    }
+
+    /**
+     * Returns as much load in shorter turns, so that workloads alternate often.
+     *
+     * @param leastWarmUp the shortest warm-up, but for a quick run
+     */
+    public Pace inTurns(Duration leastWarmUp) {
+        Duration turn = isQuick() ? QUICK_TURN : TURN;
+        Duration warm = isQuick() || warmUp.compareTo(leastWarmUp) > 0 ? warmUp : leastWarmUp;
+        return new Pace(warm, turn, Math.toIntExact(Math.max(1, measured.multipliedBy(rounds).dividedBy(turn))));
     }
 
     public Pace {

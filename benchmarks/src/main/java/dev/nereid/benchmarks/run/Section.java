@@ -34,6 +34,8 @@ public enum Section {
     SQUEEZENET(true),
     /** Models of TensorFlow beside its C API. */
     TENSORFLOW(false),
+    /** Python models beside an exchange of the same bytes. */
+    PYTHON(false),
     /** Start and memory. */
     START(false),
     /** Many models without requests. */

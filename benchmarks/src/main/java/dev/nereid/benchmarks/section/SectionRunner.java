@@ -1,5 +1,6 @@
 package dev.nereid.benchmarks.section;
 
+import dev.nereid.benchmarks.python.PythonSection;
 import dev.nereid.benchmarks.report.Table;
 import dev.nereid.benchmarks.run.BenchmarkRun;
 import dev.nereid.benchmarks.run.Section;
@@ -26,6 +27,7 @@ public final class SectionRunner {
             case BATCHING -> BatchingSection.measure(bench);
             case SQUEEZENET -> SqueezenetSection.measure(bench);
             case TENSORFLOW -> TensorFlowSection.measure(bench);
+            case PYTHON -> PythonSection.measure(bench);
             case START -> StartSection.measure(bench);
             case MODELS -> ModelsSection.measure(bench);
             case MINUTE -> FirstMinuteSection.measure(bench);
