@@ -83,7 +83,9 @@ record BatchCost(InferenceServer server, Path repository) {
     }
 
     private static long nanos(ComputeTimings compute) {
-        return compute.input().nanos() + compute.infer().nanos() + compute.output().nanos();
+        return compute.input().nanos()
+                + compute.infer().nanos()
+                + compute.output().nanos();
     }
 
     private List<BatchStatistics> batches(String model) {
@@ -94,8 +96,7 @@ record BatchCost(InferenceServer server, Path repository) {
                 .batches();
     }
 
-    private static void add(
-            Table table, String what, List<Cost> eight, List<Cost> one, ToDoubleFunction<Cost> figure) {
+    private static void add(Table table, String what, List<Cost> eight, List<Cost> one, ToDoubleFunction<Cost> figure) {
         double ratio = Figures.median(IntStream.range(0, eight.size())
                 .mapToObj(i -> figure.applyAsDouble(eight.get(i)) / figure.applyAsDouble(one.get(i)))
                 .toList());

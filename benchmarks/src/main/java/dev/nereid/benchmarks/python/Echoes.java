@@ -111,7 +111,8 @@ final class Echoes implements Workload, AutoCloseable {
         long sent = SocketCalls.send(state, socket, bytes);
         while (sent < bytes.byteSize()) { // only large ones
             long more = SocketCalls.send(state, socket, bytes.asSlice(Math.max(0, sent)));
-            if (more == SocketCalls.GONE || more == SocketCalls.FULL && !SocketCalls.awaitWritable(socket, WRITE_MILLIS)) {
+            if (more == SocketCalls.GONE
+                    || more == SocketCalls.FULL && !SocketCalls.awaitWritable(socket, WRITE_MILLIS)) {
                 throw new IOException("echo: the program has ended or does not read");
             }
             sent = Math.max(0, sent) + Math.max(0, more);

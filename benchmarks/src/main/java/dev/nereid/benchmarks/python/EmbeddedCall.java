@@ -40,8 +40,7 @@ final class EmbeddedCall implements ResponseObserver {
             throws IOException, InterruptedException {
         EmbeddedCall call = new EmbeddedCall();
         MemorySegment data = Arena.ofAuto().allocateFrom(ValueLayout.JAVA_FLOAT, values);
-        InputTensor input =
-                InputTensor.of("INPUT0", "FP32", new long[] {1, values.length}, data, MemoryPlace.HOST);
+        InputTensor input = InputTensor.of("INPUT0", "FP32", new long[] {1, values.length}, data, MemoryPlace.HOST);
         server.infer(InferRequest.of(ModelRef.latest(model), List.of(input), () -> {}), call);
         if (!call.ended.await(TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
             throw new IOException(model + ": not completed within " + TIMEOUT_SECONDS + " s");

@@ -25,7 +25,6 @@ final class IdleModels {
     /** Also until the threads that loaded end. */
     private static final Duration SETTLE = Duration.ofSeconds(15);
 
-    private static final Duration START_TIMEOUT = Duration.ofMinutes(5);
     private static final double BYTES_PER_MIB = 1 << 20;
     private static final double PERCENT = 100;
     private static final double MAX_IDLE_PERCENT = 1;
@@ -79,7 +78,7 @@ final class IdleModels {
             PythonModels.identity(repository, "m" + i, "");
         }
         Launch launch = Launch.withExamples(bench, repository, PythonSection.backendSetting(python));
-        try (NereidProcess server = NereidProcess.start(bench, launch, START_TIMEOUT)) {
+        try (NereidProcess server = NereidProcess.start(bench, launch, PythonSection.START_TIMEOUT)) {
             double start = seconds(server.age());
             boolean quick = bench.options().pace().isQuick();
             server.idle(quick ? QUICK_IDLE : SETTLE);

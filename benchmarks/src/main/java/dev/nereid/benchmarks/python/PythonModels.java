@@ -43,7 +43,10 @@ final class PythonModels {
     /** Writes all models to a repository. */
     static void write(Path repository) throws IOException {
         identities(repository);
-        identity(repository, FULL, "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 20000 }");
+        identity(
+                repository,
+                FULL,
+                "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 20000 }");
         model(repository, CALLS, "calls.py", "");
         model(repository, STREAM, "stream.py", "model_transaction_policy { decoupled: true }");
     }

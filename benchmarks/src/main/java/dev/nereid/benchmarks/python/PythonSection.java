@@ -36,6 +36,9 @@ public final class PythonSection {
     /** The server's part and Python's take longer to get their speed than other sections. */
     private static final Duration WARM_UP = Duration.ofSeconds(20);
 
+    /** Each model starts a process. */
+    static final Duration START_TIMEOUT = Duration.ofMinutes(5);
+
     private static final InferBody SMALL = InferBody.of("INPUT0", 1L, 256L);
     private static final InferBody LARGE = InferBody.of("INPUT0", 1L, 1L << 18);
     private static final int IN_FLIGHT = 8;
@@ -55,8 +58,8 @@ public final class PythonSection {
         }
         Interpreter python = found.get();
         Pace pace = bench.options().pace().inTurns(WARM_UP);
-        table.addFootnote(python.versions() + "; " + pace.warmUp().toSeconds() + " s of warm-up, "
-                + pace.rounds() + " turns of " + pace.measured().toSeconds() + " s for each workload");
+        table.addFootnote(python.versions() + "; " + pace.warmUp().toSeconds() + " s of warm-up, " + pace.rounds()
+                + " turns of " + pace.measured().toSeconds() + " s for each workload");
         inProcess(bench, python, pace, table);
         overGrpc(bench, python, pace, table);
         IdleModels.measure(bench, python, table);
@@ -100,20 +103,13 @@ public final class PythonSection {
 
     /** Threads that wait for their responses, as the threads of the exchange do; and requests that are sent by callbacks. */
     private static void small(
-            BenchmarkRun bench,
-            NereidServer server,
-            int inFlight,
-            double share,
-            Workload echo,
-            Pace pace,
-            Table table)
+            BenchmarkRun bench, NereidServer server, int inFlight, double share, Workload echo, Pace pace, Table table)
             throws IOException, InterruptedException {
         Goal goal = new Goal.RateAtLeast(share);
         String load = "1 KB x " + inFlight;
         String threads = load + (inFlight == 1 ? ", a thread waits" : ", threads wait");
         try (WaitingLoad waiting = waiting(threads, server, PythonModels.IDENTITY, SMALL, inFlight);
-                WaitingLoad batched =
-                        waiting(threads + ", batched", server, PythonModels.BATCHED, SMALL, inFlight);
+                WaitingLoad batched = waiting(threads + ", batched", server, PythonModels.BATCHED, SMALL, inFlight);
                 EmbeddedLoad calledBack = callbacks(load + ", callbacks", server, PythonModels.IDENTITY, inFlight);
                 EmbeddedLoad batchedCalledBack =
                         callbacks(load + ", callbacks, batched", server, PythonModels.BATCHED, inFlight)) {
@@ -142,12 +138,10 @@ public final class PythonSection {
             throws IOException, InterruptedException {
         try (Echoes memory = Echoes.inMemory(bench, python, LARGE);
                 Echoes socket = Echoes.whole(bench, python, LARGE);
-                WaitingLoad waiting =
-                        waiting("1 MB x 1, a thread waits", server, PythonModels.IDENTITY, LARGE, 1)) {
+                WaitingLoad waiting = waiting("1 MB x 1, a thread waits", server, PythonModels.IDENTITY, LARGE, 1)) {
             bench.run(
                     new SharedCeilingComparison(
-                            List.of(
-                                    new Subject(waiting, new Goal.RateAtLeast(0.6)), new Subject(socket, Goal.NONE)),
+                            List.of(new Subject(waiting, new Goal.RateAtLeast(0.6)), new Subject(socket, Goal.NONE)),
                             memory),
                     pace,
                     table);
@@ -206,7 +200,7 @@ public final class PythonSection {
         Path repository = bench.workspace().path("models-python-grpc");
         PythonModels.identities(repository);
         try (NereidProcess server = NereidProcess.start(
-                        bench, Launch.withExamples(bench, repository, backendSetting(python)));
+                        bench, Launch.withExamples(bench, repository, backendSetting(python)), START_TIMEOUT);
                 ClientEventLoops loops = ClientEventLoops.start(bench.options().eventLoops())) {
             overGrpc(bench, loops, server.grpcPort(), 1, 0.6, pace, table);
             overGrpc(bench, loops, server.grpcPort(), IN_FLIGHT, 0.4, pace, table);
@@ -214,13 +208,7 @@ public final class PythonSection {
     }
 
     private static void overGrpc(
-            BenchmarkRun bench,
-            ClientEventLoops loops,
-            int port,
-            int inFlight,
-            double share,
-            Pace pace,
-            Table table)
+            BenchmarkRun bench, ClientEventLoops loops, int port, int inFlight, double share, Pace pace, Table table)
             throws IOException, InterruptedException {
         Goal goal = new Goal.RateAtLeast(share);
         String load = "gRPC, 1 KB x " + inFlight;

@@ -40,7 +40,10 @@ public record Pace(Duration warmUp, Duration measured, int rounds) {
     public Pace inTurns(Duration leastWarmUp) {
         Duration turn = isQuick() ? QUICK_TURN : TURN;
         Duration warm = isQuick() || warmUp.compareTo(leastWarmUp) > 0 ? warmUp : leastWarmUp;
-        return new Pace(warm, turn, Math.toIntExact(Math.max(1, measured.multipliedBy(rounds).dividedBy(turn))));
+        return new Pace(
+                warm,
+                turn,
+                Math.toIntExact(Math.max(1, measured.multipliedBy(rounds).dividedBy(turn))));
     }
 
     public Pace {
