@@ -44,7 +44,7 @@ record BatchCost(InferenceServer server, Path repository) {
             eight.add(load(eights, PythonModels.FULL, PythonModels.MAX_BATCH, pace.measured()));
             one.add(load(ones, PythonModels.IDENTITY, 1, pace.measured()));
         }
-        add(table, "an execution of 8 requests, as long as of 1", eight, one, Cost::wallMicros);
+        add(table, "execution of 8 requests beside one of 1", eight, one, Cost::wallMicros);
         add(table, "the same, processor time in Python", eight, one, Cost::pythonMicros);
     }
 

@@ -43,7 +43,8 @@ final class Echoes implements Workload, AutoCloseable {
     static Echoes whole(BenchmarkRun bench, Interpreter python, InferBody body) throws IOException {
         MemorySegment bytes = bytes(body);
         EchoProgram program = EchoProgram.start(bench, python, "echo_whole.py", "" + bytes.byteSize());
-        return new Echoes(program, new ThreadLoad("socket, echo in Python", List.of(echo(program, bytes))));
+        return new Echoes(
+                program, new ThreadLoad("1 MB x 1, echo in Python over the socket", List.of(echo(program, bytes))));
     }
 
     /** Small messages of several threads over one socket. */
