@@ -66,7 +66,7 @@ public final class Executions {
         this.tensors = tensors;
         this.decoupled = decoupled;
         this.errors = errors;
-        this.encoder = new ExecuteEncoder(tensors, memory, inlineLimit, decoupled ? OpenRequest.WINDOW : 0);
+        this.encoder = new ExecuteEncoder(tensors, memory, inlineLimit, decoupled ? OpenRequest.FIRST_WINDOW : 0);
     }
 
     /** Returns whether requests are open that belong to no execution in progress. */

@@ -18,15 +18,25 @@ import org.jspecify.annotations.Nullable;
  * of the process; cancellation and the flow of responses come from any thread.
  */
 final class OpenRequest {
-    /** How many responses the process may send before the client has read some. */
-    static final int WINDOW = 64;
+    /** How many responses the process may send at first before the client has read some. */
+    static final int FIRST_WINDOW = 8;
 
-    private static final int CREDIT = WINDOW / 2;
+    /** The number for small responses; for large ones it is less, so that a slow client has little in memory. */
+    private static final int LARGEST_WINDOW = 64;
+
+    private static final int SMALLEST_WINDOW = 4;
+
+    /** The size in bytes that the responses of a window may have together, if that is larger than the smallest window. */
+    private static final long WINDOW_BYTES = 16L << 20;
 
     private final long handle;
     private final InferenceRequest request;
     private final FrameSink sink;
     private final AtomicInteger owed = new AtomicInteger();
+
+    /** The responses that the process may send, and those that are owed to it. For the thread that receives. */
+    private int window = FIRST_WINDOW;
+
     private @Nullable ResponseSender sender;
     private @Nullable CancelHook hook;
     private volatile boolean sent;
@@ -148,7 +158,7 @@ final class OpenRequest {
                 open.fail(error);
             } else {
                 open.sendError(error);
-                grant(open);
+                grant(open, 0);
             }
         } else if (result.kind() == RequestResult.Kind.OUTPUTS) {
             respond(open, result);
@@ -158,6 +168,7 @@ final class OpenRequest {
     }
 
     private void respond(ResponseSender open, RequestResult result) {
+        long size = result.byteSize();
         InferenceResponse response;
         try {
             response = open.newResponse();
@@ -172,7 +183,7 @@ final class OpenRequest {
                 open.complete(response);
             } else {
                 open.send(response);
-                grant(open);
+                grant(open, size);
             }
         } catch (BackendException e) {
             response.discard();
@@ -180,7 +191,7 @@ final class OpenRequest {
                 open.fail(e);
             } else {
                 open.sendError(e);
-                grant(open);
+                grant(open, size);
             }
         } catch (RuntimeException | Error e) {
             response.discard();
@@ -196,8 +207,18 @@ final class OpenRequest {
     }
 
     /** Lets the process go on when the client has read: it has used one of its window. */
-    private void grant(ResponseSender open) {
-        if (owed.incrementAndGet() >= CREDIT) {
+    private void grant(ResponseSender open, long size) {
+        int wanted = Math.clamp(WINDOW_BYTES / Math.max(size, 1), SMALLEST_WINDOW, LARGEST_WINDOW);
+        if (window > wanted) {
+            window--; // the process is not given this one again
+        } else {
+            owed.incrementAndGet();
+        }
+        if (owed.get() >= window / 2) {
+            if (window < wanted) {
+                owed.addAndGet(wanted - window);
+                window = wanted;
+            }
             if (open.isReady()) {
                 credit();
             } else {

@@ -125,6 +125,15 @@ final class RequestResult {
         return isFinal;
     }
 
+    /** Returns the size of all outputs in bytes. */
+    long byteSize() {
+        long bytes = 0;
+        for (Output output : outputs) {
+            bytes += output.tensor().size();
+        }
+        return bytes;
+    }
+
     /** Returns the error of a result of this kind. */
     @Nullable
     BackendException error() {

@@ -347,15 +347,40 @@ final class SendersIT {
         AtomicReference<String> last = new AtomicReference<>("");
         PythonServer.await("a sender that waits", () -> {
             String now = texts("streams", count).getFirst();
-            return now.equals(last.getAndSet(now)) && Integer.parseInt(now) >= 32;
+            return now.equals(last.getAndSet(now)) && Integer.parseInt(now) >= 8;
         });
         int sent = Integer.parseInt(last.get());
-        assertThat(sent).isBetween(32, 160);
+        assertThat(sent).isBetween(8, 16);
         assertThat(texts("streams", count)).containsExactly(last.get());
         assertThat(end).isNotDone();
         gate.open();
         end.orTimeout(60, java.util.concurrent.TimeUnit.SECONDS).join();
         assertThat(gate.received).hasValue(1000);
+    }
+
+    /** The window of a stream follows the size of its responses, up and down. */
+    @Test
+    void sendsResponsesOfAllSizesInTurns() {
+        AtomicInteger next = new AtomicInteger();
+        CompletableFuture<Integer> end = new CompletableFuture<>();
+        server.code("streams", """
+                s = requests[0].get_response_sender()
+                sizes = [1] * 200 + [5_000_000] * 20 + [1000] * 200 + [1_000_000] * 40 + [1] * 100 + [2_000_000, 1] * 30
+                for i, n in enumerate(sizes):
+                    s.send(out(np.full(n, i, dtype=np.int32)))
+                s.send(flags=1)
+                """).send(new Observer(end) {
+            @Override
+            public void onResponse(ModelResponse response) {
+                try (response) {
+                    assertThat(response.requireOutput("OUT").ints()[0]).isEqualTo(next.getAndIncrement());
+                } catch (AssertionError e) {
+                    end.completeExceptionally(e);
+                }
+            }
+        });
+        end.orTimeout(60, java.util.concurrent.TimeUnit.SECONDS).join();
+        assertThat(next).hasValue(620);
     }
 
     @Test
