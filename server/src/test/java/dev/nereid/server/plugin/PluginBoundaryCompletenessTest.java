@@ -179,7 +179,7 @@ final class PluginBoundaryCompletenessTest {
 
     /** Methods with an action of the plugin: short and fit for any thread by contract, so not worth an object each. */
     private static final Set<String> CALLBACKS_LEFT_ALONE =
-            Set.of("Batch#put", "InferenceResponse#put", "InferenceRequest#onCancel", "SequenceState#put");
+            Set.of("Batch#put", "InferenceResponse#put", "InferenceRequest#onCancel", "ModelRequest#input", "SequenceState#put");
 
     /** Methods with an action that an executor of the boundary runs. */
     private static final Set<String> CALLBACKS_OF_THE_EXECUTOR =

@@ -25,8 +25,6 @@ final class CallsIT {
     private static final String DECOUPLED = "model_transaction_policy { decoupled: true }";
     private static final String PREFIX = "Model %s - Error when running inference: ";
 
-    private static final String NOT_READY = "Failed for execute the inference request. Model '%s' is not ready.";
-
     /** What most tests call with. */
     private static final String CALLER = PythonServer.SCRIPTED + """
 
@@ -134,15 +132,9 @@ final class CallsIT {
                 .options(options -> options.withLifecycle(
                         lifecycle -> lifecycle.withControl(control -> control.withMode(ModelControlMode.EXPLICIT)
                                 .withExplicit(
-                                        "scripted", "pairs", "coroutines", "twice", "count", "recursive", "streams"))))
+                                        "scripted", "coroutines", "twice", "count", "recursive", "streams"))))
                 .model("scripted", PythonServer.SCRIPTED_CONFIG, CALLER)
                 .model("streams", PythonServer.SCRIPTED_CONFIG + DECOUPLED, CALLER)
-                .model(
-                        "pairs",
-                        PythonServer.SCRIPTED_CONFIG
-                                + "max_batch_size: 8 dynamic_batching { preferred_batch_size: [ 2 ]"
-                                + " max_queue_delay_microseconds: 60000000 }",
-                        CALLER)
                 .model("coroutines", PythonServer.SCRIPTED_CONFIG, COROUTINES)
                 .model("twice", IO, TWICE)
                 .model("count", IO + DECOUPLED, COUNT)
@@ -164,10 +156,6 @@ final class CallsIT {
 
     private static String text(ModelResponse response) {
         return response.requireOutput("OUT").strings().getFirst();
-    }
-
-    private static ModelRequest batched(PythonServer server, String code) {
-        return server.request("pairs").input("CODE", Shape.of(1, 1), PythonServer.program(code));
     }
 
     @ParameterizedTest
@@ -209,7 +197,7 @@ final class CallsIT {
         assertThat(server.runText(code.formatted("call('twice', np.array([-1], np.float32))")))
                 .endsWith("NOT_FOUND|below ä");
         assertThat(server.runText(code.formatted("call('none', np.zeros(1, np.float32))")))
-                .endsWith("INTERNAL|" + PREFIX.formatted("none") + NOT_READY.formatted("none"));
+                .endsWith("INTERNAL|" + PREFIX.formatted("none") + "Failed for execute the inference request. Model 'none' is not ready.");
         assertThat(server.runText(code.formatted("call('twice', np.zeros(1, np.float32), model_version=7)")))
                 .contains("INTERNAL|" + PREFIX.formatted("twice"));
         assertThat(server.runText(code.formatted("call('twice')")))

@@ -48,7 +48,6 @@ final class HostileModelIT {
                 "gc.disable(); gc.set_threshold(1, 1, 1)",
                 "os.environ.clear()",
                 "signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01) if signal.signal(14, lambda *a: None) is not 0 else 0",
-                "np.array = np.empty = None",
                 "threading.settrace(lambda *a: None); sys.settrace(lambda *a: None)",
                 "warnings = __import__('warnings'); warnings.simplefilter('error')",
             })

@@ -36,34 +36,6 @@ import java.util.stream.Stream;
  * value}, and OUT is {@code value} afterwards. Where the code sets {@code answer}, that is returned from {@code execute}.
  */
 final class PythonServer implements AutoCloseable {
-    private static final String MODEL = """
-            import ctypes, gc, os, resource, signal, subprocess, sys, threading, time
-            import numpy as np
-            import triton_python_backend_utils as pb
-
-
-            class TritonPythonModel:
-                def initialize(self, args):
-                    self.args = args
-                    self.kept = []
-                    exec(compile(%s, "initialize", "exec"), globals(), {"self": self, "args": args})
-
-                def execute(self, requests):
-                    responses = []
-                    for request in requests:
-                        code = pb.get_input_tensor_by_name(request, "CODE").as_numpy().reshape(-1)[0].decode()
-                        scope = {"self": self, "request": request, "value": pb.get_input_tensor_by_name(request, "IN").as_numpy()}
-                        exec(compile(code, "code", "exec"), globals(), scope)
-                        if "answer" in scope:
-                            responses.append(scope["answer"])
-                        else:
-                            responses.append(pb.InferenceResponse([pb.Tensor("OUT", scope["value"])]))
-                    return None if self.args["model_config"].find('"decoupled":true') >= 0 else responses
-
-                def finalize(self):
-                    exec(compile(%s, "finalize", "exec"), globals(), {"self": self})
-            """;
-
     private static final String CONFIG = """
             backend: "python"
             input [ { name: "CODE" data_type: TYPE_STRING dims: [ 1 ] }, { name: "IN" data_type: TYPE_INT64 dims: [ -1 ] } ]
@@ -131,9 +103,39 @@ final class PythonServer implements AutoCloseable {
             write(directory.resolve(name).resolve("config.pbtxt"), CONFIG + config);
             write(
                     directory.resolve(name).resolve("1").resolve("model.py"),
-                    MODEL.formatted(quoted(initialize), quoted(finalize)));
+                    program(quoted(initialize), quoted(finalize)));
             models.add(directory.resolve(name));
             return this;
+        }
+
+        private static String program(String initialize, String finalize) {
+            return """
+                import ctypes, gc, os, resource, signal, subprocess, sys, threading, time
+                import numpy as np
+                import triton_python_backend_utils as pb
+
+
+                class TritonPythonModel:
+                    def initialize(self, args):
+                        self.args = args
+                        self.kept = []
+                        exec(compile(%s, "initialize", "exec"), globals(), {"self": self, "args": args})
+
+                    def execute(self, requests):
+                        responses = []
+                        for request in requests:
+                            code = pb.get_input_tensor_by_name(request, "CODE").as_numpy().reshape(-1)[0].decode()
+                            scope = {"self": self, "request": request, "value": pb.get_input_tensor_by_name(request, "IN").as_numpy()}
+                            exec(compile(code, "code", "exec"), globals(), scope)
+                            if "answer" in scope:
+                                responses.append(scope["answer"])
+                            else:
+                                responses.append(pb.InferenceResponse([pb.Tensor("OUT", scope["value"])]))
+                        return None if self.args["model_config"].find('"decoupled":true') >= 0 else responses
+
+                    def finalize(self):
+                        exec(compile(%s, "finalize", "exec"), globals(), {"self": self})
+                """.formatted(initialize, finalize);
         }
 
         private static String quoted(String code) {

@@ -288,7 +288,7 @@ final class MixedLoadIT {
                     bytes += java.nio.file.Files.size(descriptor.toPath());
                 }
             } catch (java.io.IOException e) {
-                continue; // closed meanwhile
+                assertThat(e).isInstanceOf(java.nio.file.NoSuchFileException.class); // closed meanwhile
             }
         }
         return bytes;

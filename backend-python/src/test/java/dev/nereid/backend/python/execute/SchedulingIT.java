@@ -336,7 +336,7 @@ final class SchedulingIT {
                 java.util.Arrays.fill(values, i);
                 sent.add(server.send(server.request("ragged")
                         .input("CODE", Shape.of(i, 1), codes)
-                        .input("X", Shape.of(i, i * 5000), values)));
+                        .input("X", Shape.of(i, i * 5000L), values)));
             }
             for (int i = 1; i <= 3; i++) {
                 assertThat(sent.get(i - 1).one().requireOutput("OUT").strings())

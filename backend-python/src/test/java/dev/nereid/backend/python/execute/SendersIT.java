@@ -65,7 +65,6 @@ final class SendersIT {
 
     /** Runs a statement that raises; a response then says what. */
     private String refused(String model, String before, String statement) {
-        String end = model.equals("streams") ? "s.send(flags=1)" : "";
         texts(model, """
                 s = requests[0].get_response_sender()
                 assert s is requests[0].get_response_sender()

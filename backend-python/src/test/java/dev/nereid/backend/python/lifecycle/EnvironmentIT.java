@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -132,7 +133,7 @@ class EnvironmentIT {
             Files.writeString(foreign.resolve("bin/activate"), "");
             byte[] program =
                     Files.readAllBytes(PythonPrograms.withNumpy().orElseThrow().toRealPath());
-            byte[] head = java.util.Arrays.copyOf(program, Math.min(program.length, 4096));
+            byte[] head = Arrays.copyOf(program, Math.min(program.length, 4096));
             head[18] = 0x16; // s390
             head[19] = 0;
             Files.write(foreign.resolve("bin/python3"), head);
@@ -159,9 +160,6 @@ class EnvironmentIT {
             assertThat(server.failureText("foreign")).contains("a program for").contains("expected: one for");
             assertThat(server.failureText("archive")).contains("a program for").contains("expected: one for");
             assertThat(server.failureText("damaged")).contains("damaged.tar.gz");
-            for (String name : new String[] {"missing", "empty", "pythonless", "foreign", "archive", "damaged"}) {
-                System.out.println("TEXT " + name + ": " + server.failureText(name));
-            }
         }
     }
 
@@ -200,7 +198,6 @@ class EnvironmentIT {
             assertThat(server.failureText("root")).contains("Path is absolute");
             assertThat(server.failureText("link")).contains("link");
             assertThat(directory.resolve("evil")).doesNotExist();
-            System.out.println("TEXT " + server.failureText("link"));
         }
     }
 
@@ -220,7 +217,6 @@ class EnvironmentIT {
                     .model("m", code.replace("locale.setlocale(locale.LC_ALL, \"\")\n", ""))
                     .start()
                     .load("m");
-            System.out.println("TEXT locale " + server.log().awaitAfter("LOCALE "));
             assertThat(server.log().awaitAfter("LOCALE ")).matches("\\('(C|en_US)', 'UTF-8'\\)");
         }
         try (PythonServer server = new PythonServer(directory)) {

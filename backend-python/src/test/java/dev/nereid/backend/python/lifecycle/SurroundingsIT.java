@@ -85,7 +85,7 @@ class SurroundingsIT {
 
             assertThat(server.log().awaitAfter("DEVICE ")).startsWith("CPU 0");
             assertThat(server.log().awaitAfter("MODEL ")).startsWith("MODEL 0");
-            System.out.println("TEXT gpu: " + server.failureText("gpu"));
+            assertThat(server.failureText("gpu")).contains("has kind KIND_GPU but no GPUs are available");
         }
     }
 }
