@@ -175,11 +175,11 @@ final class PluginBoundaryCompletenessTest {
 
     /** Methods that hand a plugin's object to the server, which wraps it. */
     private static final Set<String> CALLBACKS_WRAPPED =
-            Set.of("LookupObserver#found", "ModelContext#keep", "ModelRequest#send");
+            Set.of("LookupObserver#found", "ModelContext#keep", "ModelRequest#input", "ModelRequest#send");
 
     /** Methods with an action of the plugin: short and fit for any thread by contract, so not worth an object each. */
     private static final Set<String> CALLBACKS_LEFT_ALONE =
-            Set.of("Batch#put", "InferenceResponse#put", "InferenceRequest#onCancel", "ModelRequest#input", "SequenceState#put");
+            Set.of("Batch#put", "InferenceResponse#put", "InferenceRequest#onCancel", "SequenceState#put");
 
     /** Methods with an action that an executor of the boundary runs. */
     private static final Set<String> CALLBACKS_OF_THE_EXECUTOR =

@@ -131,8 +131,7 @@ final class CallsIT {
         server = PythonServer.builder()
                 .options(options -> options.withLifecycle(
                         lifecycle -> lifecycle.withControl(control -> control.withMode(ModelControlMode.EXPLICIT)
-                                .withExplicit(
-                                        "scripted", "coroutines", "twice", "count", "recursive", "streams"))))
+                                .withExplicit("scripted", "coroutines", "twice", "count", "recursive", "streams"))))
                 .model("scripted", PythonServer.SCRIPTED_CONFIG, CALLER)
                 .model("streams", PythonServer.SCRIPTED_CONFIG + DECOUPLED, CALLER)
                 .model("coroutines", PythonServer.SCRIPTED_CONFIG, COROUTINES)
@@ -197,7 +196,8 @@ final class CallsIT {
         assertThat(server.runText(code.formatted("call('twice', np.array([-1], np.float32))")))
                 .endsWith("NOT_FOUND|below ä");
         assertThat(server.runText(code.formatted("call('none', np.zeros(1, np.float32))")))
-                .endsWith("INTERNAL|" + PREFIX.formatted("none") + "Failed for execute the inference request. Model 'none' is not ready.");
+                .endsWith("INTERNAL|" + PREFIX.formatted("none")
+                        + "Failed for execute the inference request. Model 'none' is not ready.");
         assertThat(server.runText(code.formatted("call('twice', np.zeros(1, np.float32), model_version=7)")))
                 .contains("INTERNAL|" + PREFIX.formatted("twice"));
         assertThat(server.runText(code.formatted("call('twice')")))

@@ -37,7 +37,8 @@ class StartIT {
                                     print("TOGETHER")
                                     return
                                 time.sleep(0.01)
-                            """.formatted(directory, directory)))
+                            """.formatted(
+                                    directory, directory)))
                     .start()
                     .load("m");
 
