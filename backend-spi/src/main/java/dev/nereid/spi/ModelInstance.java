@@ -83,7 +83,7 @@ public interface ModelInstance extends AutoCloseable {
     }
 
     /**
-     * Says that an execution, or a deferred one, takes longer than the limit of the watchdog. A backend that runs models in
+     * Says that an execution exceeds the limit of the watchdog. It may be deferred. A backend that runs models in
      * other processes can log the stack there, since the log has that of the server's thread alone. Called once for each
      * report, on any thread, while {@link #execute} runs; it must not block. The execution may end meanwhile. What it throws
      * is logged. Does nothing by default.

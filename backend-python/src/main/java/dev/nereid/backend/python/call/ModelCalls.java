@@ -138,7 +138,6 @@ public final class ModelCalls {
     private static void addInputs(CallFrame call, InputCopies.Copies copied, ModelRequest request) {
         for (CallFrame.Input input : call.inputs()) {
             try {
-                input.tensor().shape().elementCount();
                 if (input.isInPlace()) {
                     request.input(input.name(), tensor(input, input.data()), input::release);
                 } else {
@@ -146,12 +145,6 @@ public final class ModelCalls {
                     input.release();
                     request.input(input.name(), copy, copied::release);
                 }
-            } catch (ArithmeticException e) { // such as 0 × 2⁶² × 2⁶²
-                throw new BackendException(
-                        ErrorCode.INVALID_ARGUMENT,
-                        "input '" + input.name() + "': shape " + input.tensor().shape()
-                                + " (expected: fewer elements than 2⁶³)",
-                        e);
             } catch (OutOfMemoryError e) { // of the limit for native memory
                 throw new BackendException(
                         ErrorCode.INTERNAL,
