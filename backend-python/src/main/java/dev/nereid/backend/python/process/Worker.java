@@ -66,8 +66,8 @@ public final class Worker implements FrameSink {
     private final AtomicLong ids = new AtomicLong();
     private final ReentrantLock ending = new ReentrantLock();
     private final Consumer<FrameReader> dispatch = this::dispatch;
-    private final BooleanSupplier receive = () -> receive(true);
-    private final BooleanSupplier receiveShortly = () -> receive(false);
+    private final BooleanSupplier receive = this::receive;
+    private final BooleanSupplier receiveShortly = this::receiveShortly;
 
     @GuardedBy("ending")
     private @Nullable String reason;
@@ -487,6 +487,14 @@ public final class Worker implements FrameSink {
             }
         }
         return said.getFirst();
+    }
+
+    private boolean receive() {
+        return receive(true);
+    }
+
+    private boolean receiveShortly() {
+        return receive(false);
     }
 
     private boolean receive(boolean waits) {

@@ -23,7 +23,7 @@ final class PythonPrograms {
         Set<Path> candidates = new LinkedHashSet<>();
         candidates.add(Path.of("/usr/bin/python3"));
         candidates.add(Path.of("/usr/local/bin/python3"));
-        for (String directory : System.getenv().getOrDefault("PATH", "").split(":")) {
+        for (String directory : System.getenv().getOrDefault("PATH", "").split(":", -1)) {
             candidates.add(Path.of(directory, "python3"));
         }
         return candidates.stream()

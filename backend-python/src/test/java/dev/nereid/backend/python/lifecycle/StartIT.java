@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -262,14 +263,16 @@ class StartIT {
     @Test
     void namesOfModelsAreChecked() throws Exception {
         try (PythonServer server = new PythonServer(directory)) {
-            String refused = ";|&$<>()[]{}\"'*?~#!`"; // and '\\', which the server itself refuses
-            for (char c : refused.toCharArray()) {
+            List<String> refused = List.of(
+                    ";", "|", "&", "$", "<", ">", "(", ")", "[", "]", "{", "}", "\"", "'", "*", "?", "~", "#", "!",
+                    "`"); // and '\\', which the server itself refuses
+            for (String c : refused) {
                 server.file("a" + c + "b/config.pbtxt", "backend: \"python\"")
                         .file("a" + c + "b/1/model.py", initializing("pass"));
             }
             server.start();
 
-            for (char c : refused.toCharArray()) {
+            for (String c : refused) {
                 assertThat(server.failureText("a" + c + "b"))
                         .as("model 'a%sb'", c)
                         .contains("Invalid argument: Invalid stub name: contains invalid characters");
