@@ -106,7 +106,7 @@ public final class WaitingLoad implements Workload, AutoCloseable {
         private void complete(String reason) {
             failure = reason;
             completed = true;
-            if (Thread.currentThread() != thread) {
+            if (Thread.currentThread().threadId() != thread.threadId()) {
                 LockSupport.unpark(thread);
             }
         }

@@ -113,7 +113,7 @@ final class Echoes implements Workload, AutoCloseable {
         while (sent < bytes.byteSize()) { // only large ones
             long more = SocketCalls.send(state, socket, bytes.asSlice(Math.max(0, sent)));
             if (more == SocketCalls.GONE
-                    || more == SocketCalls.FULL && !SocketCalls.awaitWritable(socket, WRITE_MILLIS)) {
+                    || (more == SocketCalls.FULL && !SocketCalls.awaitWritable(socket, WRITE_MILLIS))) {
                 throw new IOException("echo: the program has ended or does not read");
             }
             sent = Math.max(0, sent) + Math.max(0, more);
