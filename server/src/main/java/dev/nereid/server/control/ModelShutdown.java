@@ -21,6 +21,9 @@ import org.slf4j.LoggerFactory;
 final class ModelShutdown {
     private static final Logger LOG = LoggerFactory.getLogger(ModelShutdown.class);
 
+    /** How long models may take to close that have waited for others to become idle. */
+    private static final Duration LAST_CLOSES = Duration.ofMillis(100);
+
     /** The time to notify backends and clients after the budget. */
     private static final Duration ABANDON_TIMEOUT = Duration.ofSeconds(1);
 
@@ -92,7 +95,9 @@ final class ModelShutdown {
         } finally {
             catalog.unloadAll(); // also what is closed later, when a backend returns after all
         }
-        return idle && live.awaitAllClosed(deadline - nanoTime.getAsLong());
+        // What closes at once is not reported as unfinished, even if others have used up the time.
+        boolean closed = live.awaitAllClosed(idle ? deadline - nanoTime.getAsLong() : LAST_CLOSES.toNanos());
+        return idle && closed;
     }
 
     /** Waits for ensembles, and for models that send requests to others, before those refuse them. */
