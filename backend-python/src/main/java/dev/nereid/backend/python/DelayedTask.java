@@ -3,6 +3,7 @@ package dev.nereid.backend.python;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /** A task that runs later, unless it is cancelled before. Safe for use by any thread. */
@@ -47,7 +48,7 @@ final class DelayedTask {
     private void submit() {
         try {
             executor.execute(this::run);
-        } catch (RuntimeException | Error e) { // refused, or no thread: again a little later
+        } catch (RejectedExecutionException | OutOfMemoryError e) { // refused, or no thread: again a little later
             if (!cancelled) {
                 begin(REFUSED_PAUSE);
             }

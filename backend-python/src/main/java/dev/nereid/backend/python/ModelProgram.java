@@ -7,6 +7,7 @@ import dev.nereid.backend.python.environment.PythonParameters;
 import dev.nereid.backend.python.environment.PythonSettings;
 import dev.nereid.backend.python.memory.MemoryBudget;
 import dev.nereid.backend.python.process.WorkerCommand;
+import dev.nereid.backend.python.report.Delays;
 import dev.nereid.backend.python.report.MetricFamilies;
 import dev.nereid.backend.python.report.ModelLog;
 import dev.nereid.backend.python.report.Notices;
@@ -61,7 +62,7 @@ final class ModelProgram implements AutoCloseable {
         this.log = ModelLog.open(model, System::nanoTime);
         this.families = families;
         this.notices = new Notices(model.logger());
-        this.watch = new StartWatch(model.logger(), StartWatch.Delays.on(model.executor()), System::nanoTime);
+        this.watch = new StartWatch(model.logger(), Delays.on(model.executor()), System::nanoTime);
     }
 
     /** Returns how the process of an instance is started. */

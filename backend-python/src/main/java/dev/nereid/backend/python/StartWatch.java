@@ -2,18 +2,17 @@ package dev.nereid.backend.python;
 
 import static java.lang.System.Logger.Level.INFO;
 
+import dev.nereid.backend.python.report.Delays;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
 /**
- * Watches starts of processes: logs those that take long, and ends those that take longer than they may. Immutable; safe for
- * use by any thread.
+ * Watches starts of processes: logs a start that takes long, and ends one that takes longer than it may. Immutable; safe
+ * for use by any thread.
  *
  * @param logger the log of the model
  * @param delays runs actions later
@@ -22,28 +21,6 @@ import java.util.function.LongSupplier;
 record StartWatch(System.Logger logger, Delays delays, LongSupplier nanoTime) {
     /** The time after which a start is logged, again and again. */
     static final Duration INTERVAL = Duration.ofSeconds(30);
-
-    /** Runs actions later. */
-    @FunctionalInterface
-    interface Delays {
-        /** Runs an action after a time, unless its model is closed by then. Never blocks. */
-        void run(Duration delay, Runnable action);
-
-        /** Returns delays that run their actions by the executor of a model. */
-        static Delays on(Executor executor) {
-            return (delay, action) -> CompletableFuture.delayedExecutor(
-                            delay.toMillis(), TimeUnit.MILLISECONDS, command -> execute(executor, command))
-                    .execute(action);
-        }
-
-        private static void execute(Executor executor, Runnable command) {
-            try {
-                executor.execute(command);
-            } catch (RejectedExecutionException e) {
-                // The model is closed: nothing is left to do.
-            }
-        }
-    }
 
     /**
      * Watches a start until it is done.
@@ -57,7 +34,7 @@ record StartWatch(System.Logger logger, Delays delays, LongSupplier nanoTime) {
     void watch(
             CompletableFuture<?> start, String instance, String what, Optional<Duration> limit, Consumer<String> kill) {
         report(start, instance + ": " + what, nanoTime.getAsLong());
-        limit.ifPresent(longest -> delays.run(longest, () -> {
+        limit.ifPresent(longest -> delays.run(longest.toMillis(), () -> {
             if (!start.isDone()) {
                 kill.accept(what + " took longer than " + seconds(longest) + " s");
             }
@@ -65,7 +42,7 @@ record StartWatch(System.Logger logger, Delays delays, LongSupplier nanoTime) {
     }
 
     private void report(CompletableFuture<?> start, String label, long begin) {
-        delays.run(INTERVAL, () -> {
+        delays.run(INTERVAL.toMillis(), () -> {
             if (!start.isDone()) {
                 long seconds = TimeUnit.NANOSECONDS.toSeconds(nanoTime.getAsLong() - begin);
                 logger.log(INFO, label + " have taken " + seconds + " s so far");

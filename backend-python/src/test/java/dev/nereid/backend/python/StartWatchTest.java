@@ -10,6 +10,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 class StartWatchTest {
@@ -19,7 +20,10 @@ class StartWatchTest {
     private final List<String> kills = new ArrayList<>();
     private final CompletableFuture<Void> start = new CompletableFuture<>();
     private final StartWatch watch = new StartWatch(
-            log, (delay, action) -> waiting.add(new Delayed(clock.getAsLong() + delay.toNanos(), action)), clock);
+            log,
+            (delay, action) ->
+                    waiting.add(new Delayed(clock.getAsLong() + TimeUnit.MILLISECONDS.toNanos(delay), action)),
+            clock);
 
     private record Delayed(long at, Runnable action) {}
 

@@ -457,7 +457,7 @@ final class OpenCall implements ModelResponseObserver {
         run(action);
     }
 
-    /** Closes the responses that wait and those that come. The other model goes on to its end. */
+    /** Closes the responses that wait, and later ones. The other model goes on to its end. */
     void drop() {
         Runnable action;
         List<Outgoing> discarded;

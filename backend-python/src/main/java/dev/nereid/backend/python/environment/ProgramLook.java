@@ -123,7 +123,7 @@ public final class ProgramLook {
         return " (expected: the class of the model)";
     }
 
-    /** Collects the functions of a class with their positions: those that are indented as its first one is. */
+    /** Collects the functions of a class with their positions: the ones with the indentation of the first. */
     private static void methods(ProgramText text, int begin, Map<String, Integer> methods) {
         Matcher found = METHODS.matcher(text.code()).region(begin, text.endOfBlock(begin));
         String indent = null;

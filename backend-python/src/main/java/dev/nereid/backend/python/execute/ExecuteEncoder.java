@@ -59,15 +59,9 @@ final class ExecuteEncoder {
                 request(handle++, request);
             }
             return writer.end();
-        } catch (InternalError e) { // memory of a client is gone: the server knows what to say
+        } catch (RuntimeException | Error e) { // no frame names the slots
             slots.forEach(IncomingSlot::discard);
             throw e;
-        } catch (RuntimeException | OutOfMemoryError e) {
-            slots.forEach(IncomingSlot::discard);
-            throw e instanceof BackendException failure
-                    ? failure
-                    : new BackendException(
-                            ErrorCode.INTERNAL, "a request cannot be sent to Python: " + e.getMessage(), e);
         }
     }
 

@@ -170,6 +170,14 @@ public final class Executions {
             worker.kill("internal error: " + cause);
         }
         failAll(execution, failure(cause));
+        // What another thread has left releases its memory: the requests have ended.
+        boolean _ = execution.conclude();
+        while (!execution.close()) {
+            Runnable left = execution.next();
+            if (left != null) {
+                left.run();
+            }
+        }
     }
 
     /** Waits for the end of an execution, or defers it if that takes long: threads of connections may be here. */

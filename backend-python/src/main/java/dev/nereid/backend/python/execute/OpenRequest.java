@@ -34,7 +34,7 @@ final class OpenRequest {
     private final FrameSink sink;
     private final AtomicInteger owed = new AtomicInteger();
 
-    /** The responses that the process may send, and those that are owed to it. For the thread that receives. */
+    /** The number of responses that the process may send, with the ones that are owed to it. For the thread that receives. */
     private int window = FIRST_WINDOW;
 
     private @Nullable ResponseSender sender;

@@ -16,7 +16,7 @@ final class Segment {
     /** Incoming: the server writes the tensor. */
     private static final byte WRITTEN = 1;
     /** Incoming: Python may read the slot, and name it. */
-    private static final byte LENT = 2;
+    private static final byte SENT = 2;
     /** Python has released the slot, or has given it out; the server reads it. */
     private static final byte READ = 3;
 
@@ -97,7 +97,7 @@ final class Segment {
 
     /** Ends the writing of a slot. From now on it belongs to Python. */
     void written(int index) {
-        states[index] = LENT;
+        states[index] = SENT;
         uses--;
     }
 
@@ -106,9 +106,9 @@ final class Segment {
         if (turns[index] == turn) {
             if (states[index] == WRITTEN) {
                 uses--;
-                states[index] = LENT;
+                states[index] = SENT;
             }
-            if (states[index] == LENT) {
+            if (states[index] == SENT) {
                 endLent(index);
             }
         }
@@ -117,7 +117,7 @@ final class Segment {
     /** Ends Python's use of a slot. */
     void released(long offset) {
         int index = index("offset of a released slot", offset);
-        if (states[index] != LENT) {
+        if (states[index] != SENT) {
             throw new FrameException("offset of a released slot: " + offset + " of segment " + number
                     + " (expected: a slot that this process has)");
         }
@@ -156,7 +156,7 @@ final class Segment {
             throw new FrameException(what + ": offset " + offset + " of segment " + number
                     + " (expected: a slot that is not in use by another tensor)");
         }
-        if (!outgoing && states[index] != LENT) {
+        if (!outgoing && states[index] != SENT) {
             throw new FrameException(what + ": offset " + offset + " of segment " + number
                     + " (expected: a slot that this process has)");
         }

@@ -24,7 +24,7 @@ final class CLibrary {
     private static final Linker LINKER = Linker.nativeLinker();
     private static final StructLayout STATE = Linker.Option.captureStateLayout();
     private static final VarHandle ERRNO = STATE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
-    private static final long LONGEST_TEXT = 1024;
+    private static final long MAX_TEXT = 1024;
     private static final MethodHandle STRERROR = bind("strerror", FunctionDescriptor.of(ADDRESS, JAVA_INT));
 
     private CLibrary() {}
@@ -77,7 +77,7 @@ final class CLibrary {
             MemorySegment text = (MemorySegment) STRERROR.invokeExact(errno);
             return text.address() == 0
                     ? "unknown error"
-                    : text.reinterpret(LONGEST_TEXT).getString(0);
+                    : text.reinterpret(MAX_TEXT).getString(0);
         } catch (Throwable e) {
             throw notCalled("strerror", e);
         }

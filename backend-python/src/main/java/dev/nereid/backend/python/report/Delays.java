@@ -6,7 +6,7 @@ import java.util.concurrent.TimeUnit;
 
 /** Runs actions later. Safe for use by any thread. */
 @FunctionalInterface
-interface Delays {
+public interface Delays {
     /**
      * Runs an action after a time. Never blocks. The action is lost if its executor is closed or full by then.
      *
@@ -15,7 +15,11 @@ interface Delays {
      */
     void run(long millis, Runnable action);
 
-    /** Returns delays that run their actions by an executor. */
+    /**
+     * Returns delays that run their actions by an executor.
+     *
+     * @param executor the executor
+     */
     static Delays on(Executor executor) {
         return (millis, action) -> CompletableFuture.delayedExecutor(millis, TimeUnit.MILLISECONDS, executor)
                 .execute(action);
