@@ -39,6 +39,8 @@ final class PythonInstance implements ModelInstance {
         STARTING,
         /** Batches are executed. */
         SERVING,
+        /** The process has closed its connection, and its end is awaited. */
+        ENDING,
         /** The process has ended, and the first restart is not over. */
         RESTARTING,
         /** A restart was in vain, or the new process has ended soon. */
@@ -166,10 +168,26 @@ final class PythonInstance implements ModelInstance {
             lock.unlock();
         }
         if (change) {
-            CompletableFuture<Void> _ = ready.ended().thenAccept(end -> onEnd(ready, end));
+            CompletableFuture<Void> _ = ready.disconnected().thenRun(() -> onDisconnect(ready));
+            CompletableFuture<Void> _ = ready.stopped().thenAccept(end -> onEnd(ready, end));
             updateAvailability();
             model.onStateChange();
         }
+    }
+
+    /** Takes no more work, so that requests go to other instances while the end of the process is awaited. */
+    private void onDisconnect(PythonProcess ending) {
+        lock.lock();
+        try {
+            if (process != ending || state != State.SERVING) {
+                return;
+            }
+            reason = Worker.unhealthy(context.name());
+            setState(State.ENDING);
+        } finally {
+            lock.unlock();
+        }
+        updateAvailability();
     }
 
     private void onEnd(PythonProcess ended, WorkerEnd end) {
@@ -259,7 +277,10 @@ final class PythonInstance implements ModelInstance {
     boolean isServingOrRestarting() {
         lock.lock();
         try {
-            return state == State.STARTING || state == State.SERVING || state == State.RESTARTING;
+            return switch (state) {
+                case STARTING, SERVING, ENDING, RESTARTING -> true;
+                case FAILING, CLOSED -> false;
+            };
         } finally {
             lock.unlock();
         }
@@ -300,7 +321,7 @@ final class PythonInstance implements ModelInstance {
                 // Nothing has changed for the server.
             }
             case SERVING -> context.available();
-            case RESTARTING -> context.unavailable(now.reason());
+            case ENDING, RESTARTING -> context.unavailable(now.reason());
             case FAILING -> {
                 if (now.othersServe()) {
                     context.unavailable(now.reason());

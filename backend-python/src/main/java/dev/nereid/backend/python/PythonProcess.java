@@ -57,6 +57,8 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     private final MetricFrames metrics;
     private final Worker worker;
     private final CompletableFuture<Boolean> opened;
+    private final CompletableFuture<Void> disconnected = new CompletableFuture<>();
+    private final CompletableFuture<WorkerEnd> stopped = new CompletableFuture<>();
     private volatile @Nullable Executions executions;
     private volatile @Nullable ModelCalls calls;
     private volatile @Nullable ReadyChecks checks;
@@ -216,7 +218,25 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         return result;
     }
 
-    /** Returns the end of the process, as {@link Worker#ended}. */
+    /**
+     * Returns the moment from which the process cannot be used, before its end is awaited.
+     *
+     * @return completed on the thread of the process, never exceptionally
+     */
+    CompletableFuture<Void> disconnected() {
+        return disconnected;
+    }
+
+    /**
+     * Returns the end of the process, before its requests fail.
+     *
+     * @return completed on the thread of the process, never exceptionally
+     */
+    CompletableFuture<WorkerEnd> stopped() {
+        return stopped;
+    }
+
+    /** Returns the end of the process after its requests have failed, as {@link Worker#ended}. */
     CompletableFuture<WorkerEnd> ended() {
         return worker.ended();
     }
@@ -345,8 +365,14 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     }
 
     @Override
+    public void onDisconnect() {
+        disconnected.complete(null);
+    }
+
+    @Override
     public void onEnd(WorkerEnd end) {
         over = true;
+        stopped.complete(end);
         Executions ready = executions;
         if (ready != null) {
             orLog(() -> ready.onEnd(end));

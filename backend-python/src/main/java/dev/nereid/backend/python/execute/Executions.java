@@ -267,7 +267,7 @@ public final class Executions {
                 results.add(RequestResult.read(frame, tensors.outputs(), memory));
             }
             return results;
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             results.forEach(RequestResult::release);
             throw e;
         }

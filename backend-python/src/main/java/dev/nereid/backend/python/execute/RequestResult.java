@@ -106,7 +106,7 @@ final class RequestResult {
                 outputs.add(new Output(names.get(tensor.name()), tensor, slot));
             }
             return new RequestResult(kind, isFinal, outputs, frame.parameters(parameterCount), null);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             outputs.forEach(Output::release);
             throw e;
         }

@@ -307,14 +307,11 @@ public final class Worker implements FrameSink {
                     ErrorCode.INTERNAL, unhealthy(command.instance()) + " The process could not be started: " + e, e));
         }
         turns.stop();
+        orLog(frames::onDisconnect);
         WorkerEnd end = new WorkerEnd(await(), reason(), lastLines());
         failAnswers(end);
         hello.completeExceptionally(failure(end));
-        try {
-            frames.onEnd(end);
-        } catch (Throwable e) {
-            log("end of a process", e);
-        }
+        orLog(() -> frames.onEnd(end));
         ended.complete(end);
         failAnswers(end);
         turns.wake();
@@ -362,6 +359,14 @@ public final class Worker implements FrameSink {
                 && !hello.isCompletedExceptionally()
                 && hello.join().process() == leader.pid()) {
             SocketCalls.killGroup(leader.pid());
+        }
+    }
+
+    private void orLog(Runnable action) {
+        try {
+            action.run();
+        } catch (Throwable e) {
+            log("end of a process", e);
         }
     }
 

@@ -27,7 +27,13 @@ public interface WorkerFrames {
     void onLine(String line);
 
     /**
-     * Says that the process has ended, on its thread, before {@link Worker#ended} completes. No frame follows.
+     * Says that the process can be used no more, on its thread: it has closed its connection or was killed, and its end is
+     * awaited next. No frame follows.
+     */
+    void onDisconnect();
+
+    /**
+     * Says that the process has ended, on its thread, after {@link #onDisconnect} and before {@link Worker#ended} completes.
      *
      * @param end how it ended
      */

@@ -94,7 +94,8 @@ final class ProcessDeathIT {
         try (PythonServer server = PythonServer.in(directory).model("m").start()) {
             long process = server.process("m");
             PythonServer.kill(process, "KILL");
-            PythonServer.await(() -> !PythonServer.isAlive(process));
+            // A request that is sent before the server has noticed the end may fail.
+            PythonServer.await(() -> server.hasLogged("It is started again in"));
             assertThat(server.ask("m", "", 3)).containsExactly(3);
         }
     }
@@ -155,6 +156,32 @@ final class ProcessDeathIT {
                 assertThat(server.ask("m", "", i)).containsExactly(i);
             }
             assertThat(server.readiness("m").isReady()).isTrue();
+        }
+    }
+
+    @Test
+    void anotherInstanceTakesOverWhileTheEndOfAnIdleOneIsAwaited() {
+        // A child in another session keeps the output open, for which the end of the process is delayed.
+        String code = "subprocess.Popen(['sleep', '20'], start_new_session=True); value = np.array([os.getpid()])";
+        try (PythonServer server = PythonServer.in(directory)
+                .setting("restart-delay", "60")
+                .model("m", "instance_group { count: 2 kind: KIND_CPU }")
+                .start()) {
+            long process = server.ask("m", code, 1)[0];
+            long begin = System.nanoTime();
+            PythonServer.kill(process, "KILL");
+            PythonServer.await(() -> !PythonServer.isAlive(process));
+            int failed = 0;
+            for (int i = 0; i < 200 || !server.hasLogged("It is started again in"); i++) {
+                try {
+                    assertThat(server.ask("m", "", i)).containsExactly(i);
+                } catch (BackendException e) {
+                    assertThat(e).hasMessageStartingWith("Stub process 'm_");
+                    failed++;
+                }
+            }
+            assertThat(failed).as("those sent before the server has noticed the end").isLessThan(2);
+            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(30));
         }
     }
 

@@ -105,6 +105,9 @@ final class WorkerIT {
                     }
 
                     @Override
+                    public void onDisconnect() {}
+
+                    @Override
                     public void onEnd(WorkerEnd end) {
                         ends.add(end);
                         throw new IllegalStateException(
