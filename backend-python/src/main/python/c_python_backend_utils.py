@@ -77,7 +77,7 @@ def _number(value: Any, name: str) -> float:
 
 
 def _boolean(value: Any, name: str) -> bool:
-    if value is not None and not hasattr(value, "__bool__"):
+    if value is None or not hasattr(value, "__bool__"):
         raise TypeError("%s: %s (expected: bool)" % (name, type(value).__name__))
     return bool(value)
 
@@ -235,7 +235,7 @@ class Tensor:
 
         return dlpack.export(self)
 
-    def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:
+    def __dlpack__(self, stream: Any = None, **_: Any) -> Any:
         return self.to_dlpack()
 
     def __dlpack_device__(self) -> tuple:

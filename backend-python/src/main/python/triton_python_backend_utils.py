@@ -57,16 +57,18 @@ TRITON_STRING_TO_NUMPY: Dict[str, Any] = {
 
 def get_input_tensor_by_name(inference_request: InferenceRequest, name: str) -> Optional[Tensor]:
     """Returns the input of this name, or None."""
-    for tensor in inference_request._inputs:
-        if tensor._name == name:
+    exact = type(inference_request) is InferenceRequest
+    for tensor in inference_request._inputs if exact else inference_request.inputs():
+        if (tensor._name if type(tensor) is Tensor else tensor.name()) == name:
             return tensor
     return None
 
 
 def get_output_tensor_by_name(inference_response: InferenceResponse, name: str) -> Optional[Tensor]:
     """Returns the output of this name, or None."""
-    for tensor in inference_response._outputs:
-        if tensor._name == name:
+    exact = type(inference_response) is InferenceResponse
+    for tensor in inference_response._outputs if exact else inference_response.output_tensors():
+        if (tensor._name if type(tensor) is Tensor else tensor.name()) == name:
             return tensor
     return None
 

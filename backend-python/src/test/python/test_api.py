@@ -2,7 +2,9 @@
 
 import gc
 import json
+import re
 import sys
+import types
 import unittest
 import weakref
 
@@ -11,7 +13,7 @@ import numpy as np
 import peer  # noqa: F401  (sets the path)
 import c_python_backend_utils
 import triton_python_backend_utils as pb_utils
-from nereid_python import bytestensor, datatypes, errors
+from nereid_python import bytestensor, datatypes, errors, runtime
 from triton_python_backend_utils import (
     InferenceRequest, InferenceResponse, ModelConfig, PreferredMemory, Tensor, TritonError, TritonModelException,
 )
@@ -74,6 +76,37 @@ class ModuleTest(unittest.TestCase):
         self.assertTrue(
             pb_utils.using_decoupled_model_transaction_policy({"model_transaction_policy": {"decoupled": True}}))
         self.assertFalse(pb_utils.using_decoupled_model_transaction_policy({"model_transaction_policy": {}}))
+
+    def test_tensor_lookups(self):
+        class Shouting(Tensor):
+            def name(self):
+                return super().name().upper()
+
+        class Other:
+            def inputs(self):
+                return [tensor]
+
+            output_tensors = inputs
+
+        class More(InferenceRequest):
+            def inputs(self):
+                return super().inputs() + [tensor]
+
+        class MoreOutputs(InferenceResponse):
+            def output_tensors(self):
+                return super().output_tensors() + [tensor]
+
+        tensor, loud = Tensor("a", np.zeros(1)), Shouting("b", np.zeros(1))
+        request = InferenceRequest(inputs=[loud, tensor], requested_output_names=[], model_name="m")
+        more = More(inputs=[loud], requested_output_names=[], model_name="m")
+        for found in (request, more, Other()):
+            self.assertIs(tensor, pb_utils.get_input_tensor_by_name(found, "a"))
+            self.assertIsNone(pb_utils.get_input_tensor_by_name(found, "b"))
+        for found in (InferenceResponse([loud, tensor]), MoreOutputs([loud]), Other()):
+            self.assertIs(tensor, pb_utils.get_output_tensor_by_name(found, "a"))
+            self.assertIsNone(pb_utils.get_output_tensor_by_name(found, "b"))
+        self.assertIs(loud, pb_utils.get_input_tensor_by_name(request, "B"))
+        self.assertIs(loud, pb_utils.get_output_tensor_by_name(InferenceResponse([loud]), "B"))
 
     def test_byte_tensors(self):
         array = np.array([b"ab", b"", "gr\u00fc\u00dfe", 1, None], dtype=np.object_)
@@ -154,6 +187,16 @@ class TensorTest(unittest.TestCase):
         array = np.arange(3)
         array.flags.writeable = False
         self.assertEqual([0, 1, 2], Tensor.from_dlpack("y", Tensor("x", array).to_dlpack()).as_numpy().tolist())
+        for shape in ((0,), (2, 0)):
+            array = np.zeros(shape, np.float32)
+            array.flags.writeable = False
+            other = Tensor.from_dlpack("y", Tensor("x", array).to_dlpack())
+            self.assertEqual((list(shape), np.dtype(np.float32)), (other.shape(), other.as_numpy().dtype))
+
+    def test_dlpack_takes_the_stream_in_any_way(self):
+        tensor = Tensor("x", np.arange(3))
+        for capsule in (tensor.__dlpack__(None), tensor.__dlpack__(stream=None), tensor.__dlpack__(max_version=(1, 0))):
+            self.assertEqual([0, 1, 2], Tensor.from_dlpack("y", capsule).as_numpy().tolist())
 
     def test_dlpack_keeps_its_tensor(self):
         tensor = Tensor("x", np.arange(3))
@@ -257,6 +300,26 @@ class RequestTest(unittest.TestCase):
             del arguments[missing]
             with self.assertRaises(TypeError):
                 InferenceRequest(**arguments)
+
+    def test_none_is_no_boolean(self):
+        request = InferenceRequest(inputs=[], requested_output_names=[], model_name="m")
+        seen = []
+
+        def called(*arguments):
+            seen.append(arguments[1])
+
+        calls = types.SimpleNamespace(exec=called, async_exec=called, unload_model=called)
+        self.addCleanup(setattr, runtime, "runner", runtime.runner)
+        runtime.runner = types.SimpleNamespace(calls=calls)
+        for action in (lambda: request.exec(None), lambda: request.exec(decoupled=None),
+                       lambda: request.async_exec(decoupled=None), lambda: pb_utils.unload_model("m", None)):
+            with self.assertRaisesRegex(TypeError, r"^(decoupled|unload_dependents): NoneType \(expected: bool\)$"):
+                action()
+        self.assertEqual([], seen)
+        request.exec(np.bool_(True))
+        request.async_exec()
+        pb_utils.unload_model("m", 1)
+        self.assertEqual([True, False, True], seen)
 
     def test_texts_of_refusals(self):
         for more, text in (
@@ -498,6 +561,76 @@ class ErrorTextTest(unittest.TestCase):
 
         self.assertTrue(errors.short_text(Broken()).startswith("Broken: <MESSAGE"))
         self.assertTrue(errors.long_text(Broken()))
+
+    def test_odd_messages(self):
+        class Odd(str):
+            def __len__(self):
+                raise RuntimeError("no length")
+
+            __add__ = __radd__ = __getitem__ = encode = __len__
+
+        class Broken:
+            def __str__(self):
+                raise RuntimeError("no text")
+
+        class OddError(Exception):
+            def __str__(self):
+                return Odd("a message")
+
+        error = OddError()
+        self.assertEqual("OddError: a message", errors.short_text(error))
+        self.assertTrue(errors.long_text(error))
+        error.__notes__ = [Broken(), Odd("a note")]
+        self.assertEqual("OddError: a message\n__notes__ (len=2):\n<MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>\na note",
+                         errors.short_text(error))
+
+        class NumberError(Exception):
+            def __str__(self):
+                return 1
+
+        self.assertTrue(errors.short_text(NumberError()).startswith("NumberError: <MESSAGE"))
+
+        class EqualError(Exception):
+            def __eq__(self, other):
+                raise RuntimeError("not comparable")
+
+            def __len__(self):
+                return 0
+
+        first = EqualError()
+        first.__cause__ = second = EqualError()
+        second.__cause__ = ImportError("x")
+        self.assertTrue(errors.import_hint(first))
+
+    def test_long_texts_are_cut(self):
+        def fail():
+            raise ValueError("start" + "x" * (1 << 20) + "end")
+
+        def dive(depth):
+            if depth:
+                dive_again(depth - 1)
+            raise ValueError("deep")
+
+        def dive_again(depth):
+            dive(depth)
+
+        short, long = self.text(fail)
+        self.assertTrue(short.startswith("ValueError: startxxx"))
+        self.assertRegex(short, r"xxx … \(\d+ characters are left out\)\n\nAt:\n  .*: fail\n")
+        self.assertLessEqual(len(short), 64 << 10)
+        self.assertTrue(long.startswith("Traceback (most recent call last):\n"))
+        self.assertTrue(long.endswith("xxxend"))
+        left_out = int(re.search(r" … \((\d+) characters are left out\) …\n", long).group(1))
+        self.assertEqual(256 << 10, len(long) + 64 - len(" … (%d characters are left out) …\n" % left_out))
+        short, long = self.text(lambda: dive(400))
+        self.assertTrue(short.startswith("ValueError: deep\n\nAt:\n"))
+        self.assertLessEqual(len(short), 64 << 10)
+
+        error = ValueError("message")
+        error.__notes__ = ["note" * 100000]
+        short = errors.short_text(error)
+        self.assertTrue(short.startswith("ValueError: message\n__notes__ (len=1):\nnotenote"))
+        self.assertLessEqual(len(short), 64 << 10)
 
 
 if __name__ == "__main__":

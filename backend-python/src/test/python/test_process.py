@@ -12,12 +12,14 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 
 import numpy as np
 
 import peer
-from nereid_python import protocol
+from c_python_backend_utils import InferenceResponse
+from nereid_python import forks, protocol
 from peer import LoadError, Peer, ProcessEnded, Response, texts
 
 HEAD = """
@@ -212,6 +214,30 @@ class TritonPythonModel:
         self.assertTrue(any(name.startswith("sibling.") for name in kept), kept)
         self.assertFalse(any(name.startswith("shared.") for name in kept), kept)
 
+    def test_interpreters_that_the_model_starts_leave_the_repository_alone(self):
+        environment = {k: v for k, v in os.environ.items()
+                       if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")}
+        process = self.loaded("""
+import helper, multiprocessing, subprocess
+class TritonPythonModel:
+    def initialize(self, args):
+        context = multiprocessing.get_context("spawn")
+        pipe, other = context.Pipe()
+        child = context.Process(target=helper.work, args=(other,))
+        child.start()
+        self.seen = pipe.recv()
+        child.join()
+        subprocess.run([sys.executable, "-c", "import other"], cwd=pb_utils.get_model_dir(), check=True)
+    def execute(self, requests):
+        return [answer([self.seen, sys.pycache_prefix]) for _ in requests]
+""", files={"1/helper.py": "def work(pipe):\n    pipe.send(7)\n", "1/other.py": "NAME = 1\n"}, environment=environment)
+        self.assertEqual("[7, None]", self.out(process, ""))
+        self.assertEqual(["helper.py", "model.py", "other.py"], sorted(
+            name for _, directories, files in os.walk(self.directory) for name in directories + files
+            if name not in ("m", "1")))
+        kept = [name for _, _, files in os.walk(process.settings["pycache_prefix"]) for name in files]
+        self.assertTrue({"helper", "other"} <= {name.split(".")[0] for name in kept}, kept)
+
     def test_backend_written_in_python(self):
         process = self.peer("""
 class TritonPythonModel:
@@ -297,7 +323,10 @@ class TritonPythonModel:
         process = self.loaded("class TritonPythonModel:\n    def finalize(self):\n        raise ValueError('late')\n")
         self.assertEqual(0, process.finalize())
         self.eventually(lambda: process.ended)
-        self.assertTrue(any(level == 0 and "ValueError: late" in message for level, _, _, message in process.logs))
+        level, _, _, message = process.logs[-1]
+        self.assertEqual(0, level)
+        self.assertTrue(message.startswith("finalize failed: ValueError: late\n\nAt:\n  "), message)
+        self.assertIn("\nTraceback (most recent call last):\n", message)
 
     def test_no_finalize_without_initialize(self):
         process = self.peer("""
@@ -486,6 +515,36 @@ class TritonPythonModel:
 
         self.eventually(gone)
 
+    def test_what_the_model_has_started_ends_with_the_process(self):
+        process = self.loaded("""
+import atexit, subprocess
+class TritonPythonModel:
+    def initialize(self, args):
+        session = subprocess.Popen(["sleep", "60"], start_new_session=True)
+        reader, writer = os.pipe()
+        middle = subprocess.Popen(
+            [sys.executable, "-c", "import os, subprocess, sys\\n"
+             "child = subprocess.Popen(['sleep', '60'], start_new_session=True)\\n"
+             "os.write(int(sys.argv[1]), b'%d' % child.pid)\\nchild.wait()", str(writer)], pass_fds=[writer])
+        self.started = [session.pid, int(os.read(reader, 20)), middle.pid]
+        atexit.register(lambda: print("alive at exit", session.poll()))
+    def execute(self, requests):
+        return [answer(self.started) for _ in requests]
+""")
+        started = json.loads(self.out(process, ""))
+        self.assertFalse(any(map(self.has_ended, started)))
+        self.assertEqual(0, process.finalize())
+        self.assertEqual([True, True], list(map(self.has_ended, started[:2])))
+        self.assertIn("alive at exit None", process.output())
+        self.eventually(lambda: self.has_ended(started[2]))  # its child has ended
+
+    def has_ended(self, process):
+        try:
+            with open("/proc/%d/stat" % process) as file:
+                return file.read().rpartition(")")[2].split()[0] in "ZX"
+        except OSError:
+            return True
+
     def alive_in_group(self, group, name):
         try:
             with open("/proc/%s/stat" % name) as file:
@@ -641,6 +700,22 @@ class TritonPythonModel:
         self.assertIn("request ids: the-id\nTraceback (most recent call last)", response.trace)
         self.assertNotIn("nereid_python", response.trace)
 
+    def test_long_texts_of_errors_are_cut(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        raise ValueError("start" + "x" * (4 << 20) + "end")
+""")
+        response = process.one({"MODE": texts("")}, id="i" * 100000)
+        self.assertLess(len(response.error), 1 << 16)
+        self.assertTrue(response.error.startswith("Failed to process the request(s) for model 'm_0', message: ValueError: startx"))
+        self.assertIn(" characters are left out)\n\nAt:\n  ", response.error)
+        self.assertLess(len(response.trace), 300000)
+        self.assertTrue(response.trace.startswith("request ids: iii"))
+        self.assertIn("\nTraceback (most recent call last):\n", response.trace)
+        self.assertIn(" characters are left out) …\n", response.trace)
+        self.assertTrue(response.trace.endswith("xend"))
+
     def test_error_of_one_request(self):
         process = self.loaded(self.ERRORS)
         first, second = process.execute([{"inputs": {"MODE": texts("error")}}, {"inputs": {"MODE": texts("error")}}])
@@ -676,6 +751,53 @@ class TritonPythonModel:
             process.wait_final(handles, 5)
             self.assertIn("released the response sender", process.responses[handles[0]][0].error)
 
+    IDLE = """
+from nereid_python import channel, runtime
+channel.QUIET_SECONDS = 0.05
+class TritonPythonModel:
+    looked = 0
+    def initialize(self, args):
+        self.lose = threading.Event()
+        own = runtime.runner.channel
+        on_idle = own.on_idle
+        def look():
+            result = on_idle()
+            self.looked += 1
+            print("looked", self.looked)
+            return result
+        own.on_idle = look
+    def execute(self, requests):
+        if mode(requests[0]) == "now":
+            return [answer("")]
+        gc.disable()
+        def work(requests):
+            self.lose.wait()
+            loop = [requests]
+            loop.append(loop)
+        threading.Thread(target=work, args=(requests,), daemon=True).start()
+        return [None for _ in requests]
+    def is_ready(self):
+        if self.looked < 3:
+            return False
+        self.lose.set()
+        return True
+"""
+
+    def test_request_lost_in_a_cycle_long_after_the_model_has_become_idle(self):
+        process = self.loaded(self.IDLE)
+        execution, handles = process.start([{"inputs": {"MODE": texts("")}}])
+        process.wait(lambda: process.executed[execution][1])
+        self.eventually(lambda: process.check_ready()[0] == 1)
+        process.wait_final(handles, 10)
+        self.assertIn("returned no response", process.responses[handles[0]][0].error)
+
+    def test_idle_model_without_requests_sleeps(self):
+        process = self.loaded(self.IDLE)
+        self.out(process, "now")
+        self.eventually(lambda: "looked 2" in process.output())
+        time.sleep(0.3)
+        self.assertNotIn("looked 3", process.output())
+
     def test_reschedule(self):
         process = self.loaded(self.ERRORS)
         first, second = process.execute([{"inputs": {"MODE": texts("rescheduled")}}, {"inputs": {"MODE": texts("x")}}])
@@ -702,6 +824,17 @@ class TritonPythonModel:
         response = process.one({"MODE": texts("")})
         self.assertEqual("Failed to process the request(s) for model 'm_0', message: Python model %s does not implement "
                          "`execute` method." % process.settings["model_file"], response.error)
+
+    def test_execute_that_is_set_later(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def execute(self, requests):
+        self.execute = self.second
+        return [answer("first") for _ in requests]
+    def second(self, requests):
+        return [answer("second") for _ in requests]
+""")
+        self.assertEqual(["first", "second"], [self.out(process, ""), self.out(process, "")])
 
     def test_decoupled_must_return_none(self):
         process = self.loaded("class TritonPythonModel:\n    def execute(self, r):\n        return [answer('a')]\n",
@@ -1221,6 +1354,43 @@ class TritonPythonModel:
         process.wait_final(handles)
         self.assertEqual(b"[True, True]", process.responses[handles[0]][0].outputs["OUT"][0])
 
+    def test_cancellation_right_behind_the_execution(self):
+        process = self.loaded(self.CODE)
+        for _ in range(3):
+            with process.lock:
+                execution = process.next_id()
+                handles = [process.handles + 1, process.handles + 2]
+                process.handles += 2
+                process.executed[execution] = (handles, False, 0)
+                frame = process.encode_execute(execution, [{"inputs": {"MODE": texts("cancelled")}}] * 2, handles)
+            # In one piece, so that both frames are read before the main thread takes the first.
+            process.send(frame + b"".join(protocol.frame(protocol.CANCEL, 0, 0, handle) for handle in handles))
+            process.wait_final(handles)
+            for handle in handles:
+                self.assertEqual(b"[True, True]", process.responses[handle][0].outputs["OUT"][0])
+        self.assertEqual(["x"], self.outputs(process, "x"))
+
+    def test_cancellation_of_an_execution_that_waits_behind_another(self):
+        process = self.loaded("""
+class TritonPythonModel:
+    def initialize(self, args):
+        self.go_on = threading.Event()
+    def execute(self, requests):
+        self.go_on.wait(10)
+        return [answer(r.is_cancelled()) for r in requests]
+    def is_ready(self):
+        self.go_on.set()
+        return True
+""")
+        _, first = process.start([{"inputs": {"MODE": texts("")}}])
+        _, second = process.start([{"inputs": {"MODE": texts("")}}] * 2)
+        process.cancel(second[1])
+        self.assertEqual(1, process.check_ready()[0])  # the frames before have been read
+        process.wait_final(first + second)
+        self.assertEqual([b"False", b"False", b"True"],
+                         [process.responses[handle][0].outputs["OUT"][0] for handle in first + second])
+        self.assertEqual("False", self.out(process, ""))
+
     STREAM = """
 class TritonPythonModel:
     def execute(self, requests):
@@ -1699,6 +1869,13 @@ class TritonPythonModel:
                 next(responses)
                 del responses
                 out.append(answer(""))
+            elif m == "pool drop":
+                import multiprocessing
+                self.pool = multiprocessing.get_context("fork").Pool(1)
+                out.append(answer(self.pool.map(dropped, range(2))))
+            elif m == "pool end":
+                out.append(answer(self.pool.map(forked, [1])))
+                self.pool.terminate()
             elif m == "pass on":
                 t = pb_utils.get_input_tensor_by_name(r, "IN")
                 t.as_numpy()[...] = 0
@@ -1724,6 +1901,12 @@ def tried(action):
 
 def forked(i):
     return shown(request(inputs=[pb_utils.Tensor("X", np.full(20000, i, np.float32))]).exec())
+
+def dropped(i):
+    metric = pb_utils.MetricFamily("f%d" % i, "", pb_utils.MetricFamily.COUNTER).Metric()
+    responses = request("endless").exec(decoupled=True)
+    next(responses)
+    del responses, metric
 
 def slot(i):
     return shown(request("sum", inputs=[TENSOR]).exec())
@@ -1929,6 +2112,34 @@ class TritonPythonModel:
         response = process.one({"MODE": texts("pool slot"), "IN": array})
         self.assertEqual("[[('Y', [100000.0])], [('Y', [100000.0])]]", response.outputs["OUT"][0].decode())
         self.assertEqual("[('Y', [1.0, 2.0, 3.0])]", self.out(process, "other"))
+
+    def test_forked_processes_drop_calls(self):
+        process = self.loaded(self.CODE, on_call=self.on_call)
+        self.assertEqual("[None, None]", self.out(process, "pool drop"))
+        self.eventually(lambda: len(process.dropped_calls) == 2)  # while the forked process lives
+        self.assertEqual([call["id"] for call in process.calls], process.dropped_calls)
+        self.assertEqual("[[('Y', 20000)]]", self.out(process, "pool end"))
+        self.assertEqual((2, 2), (len(process.dropped_calls), len(process.families)))
+
+    def test_last_response_at_the_end_of_a_forked_process(self):
+        counts = []
+
+        relays = {}
+
+        def drop(ident):
+            # The thread that reads has just taken the call from the table: its last response arrives.
+            relays.pop(ident).arrived(InferenceResponse([]), True)
+
+        runner = types.SimpleNamespace(
+            channel=types.SimpleNamespace(want_reading=lambda wanted: counts.append(1 if wanted else -1), send=len),
+            calls=types.SimpleNamespace(allowed=True, relay_call=relays.__setitem__, drop=drop))
+        ours, theirs = socket.socketpair()
+        child = forks._Child(runner, ours, [], False)
+        theirs.sendall(protocol.frame(protocol.CALL, 0, 0, 7, bytes(protocol.CALL_HEAD.size)))
+        theirs.shutdown(socket.SHUT_WR)
+        child.serve()
+        theirs.close()
+        self.assertEqual([1, -1], counts)
 
     ASYNC = """
 class TritonPythonModel:

@@ -259,7 +259,9 @@ class Calls:
 
     def drop(self, ident: int) -> None:
         if self._streams.pop(ident, None) is not None:
-            self._channel.send_later(protocol.frame(protocol.CALL_DROP, 0, 0, ident))
+            channel = self._channel
+            send_later = channel.send_later_of_fork if channel.forked else channel.send_later
+            send_later(protocol.frame(protocol.CALL_DROP, 0, 0, ident))
 
     def next_id(self) -> int:
         """Returns a number for a call, a control operation or a metric."""

@@ -87,7 +87,7 @@ class Channel:
         self.forked = False
         self.closing = False
         self.on_quiet: Callable[[], None] = lambda: None
-        self.on_idle: Callable[[], None] = lambda: None
+        self.on_idle: Callable[[], bool] = lambda: False  # whether to call it again
 
     def wake_watch(self) -> None:
         """Lets the watch thread look again for memory to give up; it may sleep since long."""
@@ -144,10 +144,21 @@ class Channel:
             self.flush()
 
     def send_later(self, data: bytes) -> None:
-        """Writes frames soon; for finalizers, which may run on any thread while it holds any lock."""
+        """Writes frames soon; for finalizers, which may run on any thread while it holds any lock.
+
+        Frames about objects of the parent are not for a forked process: see ``send_later_of_fork``.
+        """
         if not (self.forked or self.closing):
             self._later.append(data)
             self.flush()
+
+    def send_later_of_fork(self, data: bytes) -> None:
+        """Writes frames soon, from a forked process to its parent."""
+        self._later.append(data)
+        try:
+            self.flush()
+        except OSError:  # the parent has ended
+            pass
 
     def release(self, segment: int, offset: int) -> None:
         """Gives an incoming slot back, with the next frame or soon; for finalizers."""
@@ -159,8 +170,6 @@ class Channel:
 
     def flush(self) -> None:
         """Writes the gathered frames, unless another thread is about to."""
-        if self.forked:
-            return
         while self._released or self._later:
             if not self._write_lock.acquire(False):
                 return  # send() looks again, or the watch thread does
@@ -480,12 +489,16 @@ class Channel:
                 self._promote()
 
     def _quiet(self) -> None:
-        """Sleeps until the next frame of the main thread; gives up memory before, and again later."""
+        """Sleeps until the next frame of the main thread; gives up memory before, and again later.
+
+        As long as requests are open, it looks again and again: a thread of the model may lose one at any time.
+        """
         try:
             self.on_idle()
-            if not self._watch_signal.acquire(True, QUIET_SECONDS) and not self.busy:
-                self.on_idle()
-                self._watch_signal.acquire()
+            while not self._watch_signal.acquire(True, QUIET_SECONDS) and not self.busy:
+                if not self.on_idle():
+                    self._watch_signal.acquire()
+                    return
         finally:
             self._watch_asleep = False
 

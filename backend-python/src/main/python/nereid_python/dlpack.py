@@ -72,8 +72,11 @@ def export(tensor: Any) -> Any:
     kind = np.dtype("u%d" % (bits // 8))
     if tensor._data is None:
         array = tensor._array
-        if not array.flags.writeable and array.size:
-            array = np.asarray(_Memory(array.__array_interface__["data"][0], array.nbytes, array)).view(kind)
+        if not array.flags.writeable:
+            if array.size:
+                array = np.asarray(_Memory(array.__array_interface__["data"][0], array.nbytes, array)).view(kind)
+            else:
+                array = np.empty(array.shape, array.dtype)
         array = array.reshape(-1).view(kind)
     else:
         if isinstance(tensor._data, (bytes, bytearray)):

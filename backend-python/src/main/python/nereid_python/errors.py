@@ -4,7 +4,13 @@ import os
 import sys
 import traceback
 from types import TracebackType
-from typing import List, Optional, Tuple
+from typing import Any, List, Optional, Set, Tuple
+
+#: The most characters of a text for clients, of the message in it, and of a text for the log.
+SHORT_LIMIT = 64 << 10
+_MESSAGE_LIMIT = 48 << 10
+LONG_LIMIT = 256 << 10
+_UNAVAILABLE = "<MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>"
 
 _OWN_DIRECTORY = os.path.dirname(os.path.abspath(__file__))
 _OWN_FILES = tuple(
@@ -23,23 +29,42 @@ def is_own_file(filename: str) -> bool:
     )
 
 
+def cut(text: str, limit: int, end: int = 0) -> str:
+    """Returns a text of at most so many characters: of a longer one the start, and the last ``end`` characters."""
+    if len(text) <= limit:
+        return text
+    kept = limit - 64
+    left_out = " … (%d characters are left out)" % (len(text) - kept)
+    if not end:
+        return text[:kept] + left_out
+    return "%s%s …\n%s" % (text[:kept - end], left_out, text[-end:])
+
+
+def _text_of(value: Any) -> str:
+    """Returns the text of an object, as an instance of ``str`` itself; a broken ``__str__`` must not hide an error."""
+    try:
+        return str.__str__(str(value))
+    except BaseException:
+        return _UNAVAILABLE
+
+
 def short_text(error: BaseException) -> str:
-    """Returns class, message and frames of an exception, the innermost frame first.
+    """Returns class, message and frames of an exception, the innermost frame first; at most ``SHORT_LIMIT`` characters.
 
     The cause is not part of it, nor are frames of the runner.
     """
+    text = type(error).__name__ + ": " + cut(_text_of(error) or "<EMPTY MESSAGE>", _MESSAGE_LIMIT)
     try:
-        message = str(error)
-    except BaseException:  # a broken __str__ must not hide the error
-        message = "<MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>"
-    text = type(error).__name__ + ": " + (message or "<EMPTY MESSAGE>")
-    notes = getattr(error, "__notes__", None)
-    if isinstance(notes, list) and notes:
-        text += "\n__notes__ (len=%d):\n%s" % (len(notes), "\n".join(str(note) for note in notes))
+        notes = getattr(error, "__notes__", None)
+        if isinstance(notes, list) and notes:
+            listed = "\n".join([_text_of(note) for note in notes])
+            text = cut("%s\n__notes__ (len=%d):\n%s" % (text, len(notes), listed), _MESSAGE_LIMIT + 4096)
+    except BaseException:  # a broken attribute
+        pass
     frames = model_frames(error.__traceback__)
     if frames:
         text += "\n\nAt:\n" + "".join("  %s(%d): %s\n" % frame for frame in reversed(frames))
-    return text
+    return cut(text, SHORT_LIMIT)
 
 
 def model_frames(trace: Optional[TracebackType]) -> List[Tuple[str, int, str]]:
@@ -60,23 +85,30 @@ def _without_own_frames(trace: Optional[TracebackType]) -> Optional[TracebackTyp
 
 
 def long_text(error: BaseException) -> str:
-    """Returns the traceback with all causes, without the frames of the runner at its start."""
+    """Returns the traceback with all causes, without the frames of the runner at its start.
+
+    It has at most ``LONG_LIMIT`` characters; of a longer one the middle is left out.
+    """
     try:
         lines = traceback.format_exception(
             type(error), error, _without_own_frames(error.__traceback__), chain=True
         )
-        return "".join(lines).rstrip("\n")
+        return cut("".join(lines).rstrip("\n"), LONG_LIMIT, LONG_LIMIT // 2)
     except BaseException:  # a broken __str__ or __repr__
         return short_text(error)
 
 
 def import_hint(error: BaseException) -> str:
     """Returns which Python and which environment an import failed in, or an empty text."""
-    seen: List[Optional[BaseException]] = []
+    seen: Set[int] = set()
     cause: Optional[BaseException] = error
-    while cause is not None and not isinstance(cause, ImportError) and cause not in seen:
-        seen.append(cause)
-        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    while cause is not None and not isinstance(cause, ImportError) and id(cause) not in seen:
+        seen.add(id(cause))
+        # Not by their truth, which a class of the model may define.
+        following = cause.__cause__
+        if following is None and not cause.__suppress_context__:
+            following = cause.__context__
+        cause = following
     if not isinstance(cause, ImportError):
         return ""
     return "Python %d.%d.%d at %s, environment %s" % (

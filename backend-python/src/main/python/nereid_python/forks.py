@@ -105,7 +105,7 @@ class _Child:
         self._slots = slots
         self._late = late
         self._connection = connection
-        self._calls: set = set()
+        self._open: set = set()  # calls and operations that wait for an answer
         self._outgoing: "queue.SimpleQueue[Optional[bytes]]" = queue.SimpleQueue()
         self._writer: Optional[threading.Thread] = None
 
@@ -124,7 +124,7 @@ class _Child:
             pass
         finally:
             calls = self._runner.calls
-            for ident in list(self._calls):
+            for ident in list(self._open):
                 calls.drop(ident)
                 self.ended(ident)
             self._outgoing.put(None)
@@ -153,14 +153,15 @@ class _Child:
                 relay.arrived(calls.not_allowed(), True)
                 return
             body = bytes(8) + body[8:]
-            self._calls.add(ident)
+            self._open.add(ident)
             calls.relay_call(ident, relay)
         elif kind == protocol.CALL_DROP:
-            if ident in self._calls:
+            if ident in self._open:
                 calls.drop(ident)
                 self.ended(ident)
             return
         elif kind == protocol.CONTROL or (kind == protocol.METRIC and flags in protocol.METRIC_REPLIES):
+            self._open.add(ident)
             calls.relay_reply(ident, _Reply(self, ident).entry)
         else:
             answered = False
@@ -189,13 +190,12 @@ class _Child:
             except OSError:
                 return
 
-    def has(self, ident: int) -> bool:
-        """Returns whether a call was passed on and has not ended."""
-        return ident in self._calls
-
     def ended(self, ident: int) -> None:
-        """Notes the end of a call or an operation."""
-        self._calls.discard(ident)
+        """Notes the end of a call or an operation, once: the process and the call may end at the same time."""
+        try:
+            self._open.remove(ident)  # one step: no other thread or signal handler comes in between
+        except KeyError:
+            return
         self._runner.channel.want_reading(False)
 
 
@@ -235,7 +235,7 @@ class _Relay:
         position += -position & 7
         parts[0] = HEADER.pack(position, protocol.CALL_RESPONSE, flags, 0, self._ident)
         self._child.send(b"".join(parts))
-        if final and self._child.has(self._ident):
+        if final:
             self._child.ended(self._ident)
 
 

@@ -37,7 +37,11 @@ def _loader(prefix: str) -> Any:
 
 
 def keep_byte_code(prefix: str, directories: List[str]) -> None:
-    """Lets modules in these directories have their byte code under ``prefix``; others keep it where it is."""
+    """Lets modules in these directories have their byte code under ``prefix``; others keep it where it is.
+
+    Interpreters that the model starts have all their byte code there, unless the environment says where.
+    """
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", prefix)
     roots = [os.path.join(os.path.abspath(directory), "") for directory in directories]
     loader = _loader(prefix)
     details = (

@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Coroutine
 from typing import Any, Dict, List, Optional, Set
 
-from . import errors, imports, logs, protocol, runtime
+from . import descendants, errors, imports, logs, protocol, runtime
 from .calls import Calls
 from .channel import HIGH_DESCRIPTOR, Channel, connect, out_of_reach
 from .codec import Codec, check_length
@@ -37,6 +37,8 @@ from triton_python_backend_utils import ModelConfig
 INLINE_LIMIT = 16384
 LOG_LIMIT = 65536
 _LONGEST_FILE = 1024
+_IDS_LIMIT = 4096
+_MOST_CANCELLED = 65536
 _COLLECT_SECONDS = 1.0
 _LOOP_SECONDS = 2.0
 _NONE = RESULT.pack(protocol.RESULT_NONE, 0, 0, 0, 0)
@@ -70,6 +72,9 @@ class Runner:
         self.calls = Calls(self)
         self.forks = Forks(self)
         self.flows: Dict[int, Flow] = {}
+        # Handles only grow. Larger ones that are cancelled belong to an execution that waits for the main thread.
+        self._last_handle = 0
+        self._cancelled: Set[int] = set()
         self.log_mask = 7
         self.log_ready = False
         self.model_dir = ""
@@ -89,7 +94,6 @@ class Runner:
         self._unknown_outputs: Set[str] = set()
         self._module: Any = None
         self._model: Any = None
-        self._model_execute: Any = None
         self._initialized = False
         self._loop: Any = None
         self._loop_thread: Optional[threading.Thread] = None
@@ -259,11 +263,11 @@ class Runner:
             return
         self._initialized = True
         self.calls.allowed = True
-        self._model_execute = getattr(model, "execute", None)
+        execute = getattr(model, "execute", None)
         self._done(
             ident,
-            flags=(1 if self._model_execute is not None else 0) | (2 if hasattr(model, "is_ready") else 0)
-            | (4 if inspect.iscoroutinefunction(self._model_execute) else 0),
+            flags=(1 if execute is not None else 0) | (2 if hasattr(model, "is_ready") else 0)
+            | (4 if inspect.iscoroutinefunction(execute) else 0),
         )
 
     def finalize(self) -> None:
@@ -280,7 +284,8 @@ class Runner:
             try:
                 model.finalize()
             except BaseException as error:
-                self.log(logs.INFO, self.model_file, 0, "finalize failed: " + errors.long_text(error))
+                texts = (errors.short_text(error), errors.long_text(error))
+                self.log(logs.INFO, self.model_file, 0, "finalize failed: %s\n%s" % texts)
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
@@ -301,6 +306,7 @@ class Runner:
         all_outputs = self._all_outputs
         flows = self.flows
         unmapped = 0
+        handle = self._last_handle
         position = base + HEADER_SIZE
         for _ in range(count):
             (
@@ -368,6 +374,10 @@ class Runner:
             request._state = state
             states.append(state)
             requests.append(request)
+        # Only now that the flows can be found: see _on_cancel().
+        self._last_handle = handle
+        if self._cancelled:
+            self._cancel_early()
         data = None
         tensors = tensor = request = flow = state = None  # type: ignore[assignment]
         self.execution = execution
@@ -376,9 +386,10 @@ class Runner:
         try:
             if unmapped:
                 raise MemoryRefused(unmapped)
-            if self._model_execute is None:
+            model_execute = getattr(self._model, "execute", None)
+            if model_execute is None:
                 raise _Failed("Python model %s does not implement `execute` method." % self.model_file)
-            result = self._model_execute(requests[:])
+            result = model_execute(requests[:])
             if type(result) is not list and result is not None and isinstance(result, Coroutine):
                 if self.decoupled:
                     self._start(result, states, requests, execution)
@@ -546,10 +557,7 @@ class Runner:
         if isinstance(error, _Failed):
             return self.failure_prefix() + str(error), ""
         ids = [request._request_id for request in requests if request._request_id]
-        trace = errors.long_text(error)
-        if ids:
-            trace = "request ids: %s\n%s" % (", ".join(ids[:64]), trace)
-        return self.failure_prefix() + errors.short_text(error), trace
+        return self.failure_prefix() + errors.short_text(error), _trace(error, ids)
 
     def failure_prefix(self) -> str:
         """Returns the start of the text of an execution that failed."""
@@ -605,9 +613,7 @@ class Runner:
             error = CancelledError() if future.cancelled() else future.exception()
             if error is not None:
                 text = self.failure_prefix() + errors.short_text(error)
-                trace = errors.long_text(error)
-                if ids:
-                    trace = "request ids: %s\n%s" % (", ".join(ids[:64]), trace)
+                trace = _trace(error, ids)
                 open_handles = [state.handle for state in held if not state.closed]
                 for state in held:
                     state.close()
@@ -696,9 +702,24 @@ class Runner:
 
     def _on_cancel(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
         flow = self.flows.get(ident)
-        if flow is not None:
-            flow.cancelled = True
-            flow.wake()
+        if flow is None:
+            if ident > self._last_handle and len(self._cancelled) < _MOST_CANCELLED:
+                self._cancelled.add(ident)
+            # The main thread may be in the middle of execute(): it makes the flow first, and looks at the set then.
+            flow = self.flows.get(ident)
+            if flow is None:
+                return
+        flow.cancelled = True
+        flow.wake()
+
+    def _cancel_early(self) -> None:
+        """Cancels the requests whose CANCEL was read before the main thread took their EXECUTE."""
+        for handle in list(self._cancelled):
+            if handle <= self._last_handle:
+                self._cancelled.discard(handle)
+                flow = self.flows.get(handle)
+                if flow is not None:
+                    flow.cancelled = True
 
     def _on_credit(self, data: Any, base: int, flags: int, count: int, ident: int) -> None:
         flow = self.flows.get(ident)
@@ -730,11 +751,12 @@ class Runner:
     def _want_segment(self, slot_size: int) -> None:
         self.channel.send(protocol.frame(protocol.SEGMENT_WANTED, 0, 0, slot_size))
 
-    def _on_idle(self) -> None:
+    def _on_idle(self) -> bool:
         if self.flows:
             # Perhaps a cycle holds a request or its sender; while the model is idle the collector does not run.
             self._collect()
         self._on_quiet()
+        return bool(self.flows)
 
     def _on_quiet(self) -> None:
         self._give_back(self.memory.idle())
@@ -771,6 +793,14 @@ async def _within(coroutine: Any, execution: int) -> Any:
     return await coroutine
 
 
+def _trace(error: BaseException, ids: List[str]) -> str:
+    """Returns the text of an exception for the log, with the ids of requests."""
+    trace = errors.long_text(error)
+    if ids:
+        trace = "request ids: %s\n%s" % (errors.cut(", ".join(ids[:64]), _IDS_LIMIT), trace)
+    return trace
+
+
 def _forget_frames(error: BaseException) -> None:
     """Drops the frames of an exception and its causes, which hold objects such as requests."""
     seen: Set[int] = set()
@@ -779,7 +809,8 @@ def _forget_frames(error: BaseException) -> None:
         trace = error.__traceback__
         error.__traceback__ = None
         del trace
-        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+        cause = error.__cause__
+        error = error.__context__ if cause is None else cause  # type: ignore[assignment]
 
 
 def _completed(result: Dict[str, Any]) -> bytes:
@@ -910,6 +941,7 @@ def main(
         # The server is gone: there are no more requests, and no response can be sent.
         os._exit(1)
 
+    descendants.end_at_exit()
     channel = Channel(out_of_reach(connection), on_end)
     runner = Runner(channel)
     runtime.runner = runner

@@ -21,13 +21,14 @@ import java.util.OptionalInt;
 public final class ModelCompletion {
     /** The completion that changes nothing. */
     public static final ModelCompletion EMPTY = new ModelCompletion(
-            OptionalInt.empty(), OptionalInt.empty(), List.of(), List.of(), false, Optional.empty());
+            OptionalInt.empty(), OptionalInt.empty(), List.of(), List.of(), false, Optional.empty(), Optional.empty());
 
     private final OptionalInt proposedMaxBatchSize;
     private final OptionalInt maxBatchSizeLimit;
     private final List<TensorSpec> inputs;
     private final List<TensorSpec> outputs;
     private final boolean dynamicBatching;
+    private final Optional<String> scheduling;
     private final Optional<Boolean> decoupled;
 
     private ModelCompletion(
@@ -36,6 +37,7 @@ public final class ModelCompletion {
             List<TensorSpec> inputs,
             List<TensorSpec> outputs,
             boolean dynamicBatching,
+            Optional<String> scheduling,
             Optional<Boolean> decoupled) {
         if (proposedMaxBatchSize.isPresent()
                 && maxBatchSizeLimit.isPresent()
@@ -48,6 +50,7 @@ public final class ModelCompletion {
         this.inputs = List.copyOf(inputs);
         this.outputs = List.copyOf(outputs);
         this.dynamicBatching = dynamicBatching;
+        this.scheduling = scheduling;
         this.decoupled = decoupled;
     }
 
@@ -66,6 +69,7 @@ public final class ModelCompletion {
                 inputs,
                 outputs,
                 dynamicBatching,
+                scheduling,
                 decoupled);
     }
 
@@ -84,6 +88,7 @@ public final class ModelCompletion {
                 inputs,
                 outputs,
                 dynamicBatching,
+                scheduling,
                 decoupled);
     }
 
@@ -121,6 +126,7 @@ public final class ModelCompletion {
                 added("input", inputs, spec),
                 outputs,
                 dynamicBatching,
+                scheduling,
                 decoupled);
     }
 
@@ -131,7 +137,8 @@ public final class ModelCompletion {
      * @return the changed completion
      */
     public ModelCompletion withInputs(List<TensorSpec> specs) {
-        return new ModelCompletion(proposedMaxBatchSize, maxBatchSizeLimit, specs, outputs, dynamicBatching, decoupled);
+        return new ModelCompletion(
+                proposedMaxBatchSize, maxBatchSizeLimit, specs, outputs, dynamicBatching, scheduling, decoupled);
     }
 
     /**
@@ -161,6 +168,7 @@ public final class ModelCompletion {
                 inputs,
                 added("output", outputs, spec),
                 dynamicBatching,
+                scheduling,
                 decoupled);
     }
 
@@ -171,7 +179,8 @@ public final class ModelCompletion {
      * @return the changed completion
      */
     public ModelCompletion withOutputs(List<TensorSpec> specs) {
-        return new ModelCompletion(proposedMaxBatchSize, maxBatchSizeLimit, inputs, specs, dynamicBatching, decoupled);
+        return new ModelCompletion(
+                proposedMaxBatchSize, maxBatchSizeLimit, inputs, specs, dynamicBatching, scheduling, decoupled);
     }
 
     private static List<TensorSpec> added(String role, List<TensorSpec> specs, TensorSpec spec) {
@@ -191,7 +200,26 @@ public final class ModelCompletion {
      * @return the changed completion
      */
     public ModelCompletion withDynamicBatching() {
-        return new ModelCompletion(proposedMaxBatchSize, maxBatchSizeLimit, inputs, outputs, true, decoupled);
+        return new ModelCompletion(
+                proposedMaxBatchSize, maxBatchSizeLimit, inputs, outputs, true, scheduling, decoupled);
+    }
+
+    /**
+     * Adds a scheduler with its options, which applies if the configuration chooses no scheduler.
+     *
+     * @param json an object with the field {@code dynamic_batching} or {@code sequence_batching}, as in a configuration; if it
+     *     is wrong, the load fails with {@link ErrorCode#INVALID_ARGUMENT}
+     * @return the changed completion
+     */
+    public ModelCompletion withScheduling(String json) {
+        return new ModelCompletion(
+                proposedMaxBatchSize,
+                maxBatchSizeLimit,
+                inputs,
+                outputs,
+                dynamicBatching,
+                Optional.of(json),
+                decoupled);
     }
 
     /**
@@ -202,7 +230,13 @@ public final class ModelCompletion {
      */
     public ModelCompletion withDecoupled(boolean value) {
         return new ModelCompletion(
-                proposedMaxBatchSize, maxBatchSizeLimit, inputs, outputs, dynamicBatching, Optional.of(value));
+                proposedMaxBatchSize,
+                maxBatchSizeLimit,
+                inputs,
+                outputs,
+                dynamicBatching,
+                scheduling,
+                Optional.of(value));
     }
 
     /**
@@ -251,6 +285,15 @@ public final class ModelCompletion {
     }
 
     /**
+     * Returns the scheduler with its options.
+     *
+     * @return an object of JSON with one field, or empty to keep the configured scheduler
+     */
+    public Optional<String> scheduling() {
+        return scheduling;
+    }
+
+    /**
      * Returns the transaction policy found.
      *
      * @return whether the model is decoupled, or empty to keep the configured value
@@ -267,17 +310,20 @@ public final class ModelCompletion {
                 && inputs.equals(completion.inputs)
                 && outputs.equals(completion.outputs)
                 && dynamicBatching == completion.dynamicBatching
+                && scheduling.equals(completion.scheduling)
                 && decoupled.equals(completion.decoupled);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(proposedMaxBatchSize, maxBatchSizeLimit, inputs, outputs, dynamicBatching, decoupled);
+        return Objects.hash(
+                proposedMaxBatchSize, maxBatchSizeLimit, inputs, outputs, dynamicBatching, scheduling, decoupled);
     }
 
     @Override
     public String toString() {
         return "proposedMaxBatchSize " + proposedMaxBatchSize + ", maxBatchSizeLimit " + maxBatchSizeLimit + ", inputs "
-                + inputs + ", outputs " + outputs + ", dynamicBatching " + dynamicBatching + ", decoupled " + decoupled;
+                + inputs + ", outputs " + outputs + ", dynamicBatching " + dynamicBatching + ", scheduling "
+                + scheduling + ", decoupled " + decoupled;
     }
 }

@@ -21,9 +21,8 @@ import java.util.Set;
  * Makes a completion of the configuration that {@code auto_complete_config} has returned. Static functions only.
  *
  * <p>Inputs and outputs replace the configured ones. A largest batch, dynamic batching and a transaction policy are
- * added where the configuration has none; a configured largest batch is never changed, a written 0 neither. Other
- * scheduling, options of the scheduling and emptied lists are errors, since the server would not take them over. All
- * other fields are dropped.
+ * added where the configuration has none, as is another scheduling; a configured largest batch is never changed, a
+ * written 0 neither. Emptied lists are errors, since the server would not take them over. All other fields are dropped.
  */
 final class Completion {
     /** The fields of the choice of scheduling, with their numbers in the configuration. */
@@ -86,9 +85,7 @@ final class Completion {
                             Long.toString(size),
                             Integer.toString(settings.maxBatchSize()));
         }
-        if (addsDynamicBatching(settings, returned, completed.scheduling())) {
-            completion = completion.withDynamicBatching();
-        }
+        completion = withScheduling(settings, completion, returned, completed.scheduling());
         return withPolicy(model, completion, completed.decoupled());
     }
 
@@ -155,13 +152,14 @@ final class Completion {
         }
     }
 
-    private static boolean addsDynamicBatching(ModelSettings settings, ModelSettings returned, String scheduling) {
+    private static ModelCompletion withScheduling(
+            ModelSettings settings, ModelCompletion completion, ModelSettings returned, String scheduling) {
         String configured = SCHEDULING.keySet().stream()
                 .filter(choice -> settings.value(choice).isPresent())
                 .findFirst()
                 .orElse("");
         if (configured.equals(scheduling)) {
-            return false;
+            return completion;
         }
         if (!configured.isEmpty()) {
             throw new BackendException(
@@ -169,19 +167,11 @@ final class Completion {
                     "Cannot update scheduling choice from " + number(configured) + " to " + number(scheduling)
                             + " when auto-completing.");
         }
-        if (!scheduling.equals(DYNAMIC)) {
-            throw invalid(
-                    settings, scheduling + ", which auto-completion cannot add (expected: it in the configuration)");
+        if (scheduling.equals(DYNAMIC) && returned.entries(DYNAMIC).isEmpty()) {
+            return completion.withDynamicBatching();
         }
-        Set<String> options = returned.entries(DYNAMIC).keySet();
-        if (!options.isEmpty()) {
-            throw invalid(
-                    settings,
-                    DYNAMIC + "." + options.iterator().next()
-                            + ", which auto-completion cannot add (expected: no fields, or all of it"
-                            + " in the configuration)");
-        }
-        return true;
+        return completion.withScheduling(
+                "{\"" + scheduling + "\":" + returned.value(scheduling).orElse("{}") + "}");
     }
 
     private static int number(String choice) {

@@ -66,7 +66,7 @@ final class PythonBackend implements Backend {
     public Optional<ModelCompletion> complete(ModelContext model) {
         ModelProgram program = model.keep(open(model));
         PythonProcess process =
-                model.keep(PythonProcess.start(model, program, firstInstance(model.settings()), Device.CPU));
+                model.keep(PythonProcess.startCompletion(model, program, firstInstance(model.settings())));
         CompletableFuture<Optional<CompletedFrame>> completed = process.opened()
                 .thenCompose(completes -> completes
                         ? process.complete(Completion.configuration(model)).thenApply(Optional::of)

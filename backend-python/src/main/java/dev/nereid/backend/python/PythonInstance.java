@@ -15,6 +15,7 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -219,9 +220,18 @@ final class PythonInstance implements ModelInstance {
         } finally {
             lock.unlock();
         }
-        logger.log(WARNING, why + " It is started again in " + delay.toMillis() + " ms.");
+        logger.log(
+                WARNING,
+                (model.isServedBeside(this) ? "" : notReady()) + why + " It is started again in " + delay.toMillis()
+                        + " ms.");
         updateAvailability();
         model.onStateChange();
+    }
+
+    /** Returns the begin of a line that the reference server writes when a process has ended. */
+    private String notReady() {
+        ModelSettings settings = model.context().settings();
+        return "Model '" + settings.name() + "' version " + settings.version() + " is not ready: ";
     }
 
     private void restart() {
@@ -271,6 +281,10 @@ final class PythonInstance implements ModelInstance {
 
     private static Throwable cause(Throwable failure) {
         return failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
+    }
+
+    boolean isServing() {
+        return serving != null;
     }
 
     /** Returns whether requests may wait for this instance. */

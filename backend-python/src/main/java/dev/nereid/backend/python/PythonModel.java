@@ -119,6 +119,11 @@ final class PythonModel implements Model {
         instances.forEach(PythonInstance::updateAvailability);
     }
 
+    /** Returns whether the model has another instance that serves. */
+    boolean isServedBeside(PythonInstance instance) {
+        return instances.stream().anyMatch(other -> !other.equals(instance) && other.isServing());
+    }
+
     /** Forgets an instance that is closed. */
     void remove(PythonInstance instance) {
         instances.remove(instance);

@@ -42,6 +42,9 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     /** DONE of INITIALIZE: the class has {@code is_ready}. */
     private static final int CHECKS = 2;
 
+    /** What a process is started for, in the text of a failure. */
+    private static final String COMPLETION = " for auto-complete";
+
     private static final int DECOUPLED = 1;
     private static final int ERRORS = 1;
     private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
@@ -60,12 +63,12 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     private final CompletableFuture<Void> disconnected = new CompletableFuture<>();
     private final CompletableFuture<WorkerEnd> stopped = new CompletableFuture<>();
     private volatile @Nullable Executions executions;
-    private volatile @Nullable ModelCalls calls;
+    private volatile ModelCalls calls;
     private volatile @Nullable ReadyChecks checks;
     private volatile @Nullable DelayedTask trim;
     private volatile boolean over;
 
-    private PythonProcess(ModelContext model, ModelProgram program, String name, Device device) {
+    private PythonProcess(ModelContext model, ModelProgram program, String name, Device device, String purpose) {
         this.program = program;
         this.name = name;
         this.executor = model.executor();
@@ -73,8 +76,9 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         this.log = program.log().process(name);
         this.memory = new SharedMemory(this::send, program.budget(), model.logger(), System::nanoTime);
         this.metrics = new MetricFrames(program.families(), this::send);
+        this.calls = newCalls(model);
         this.worker = Worker.start(program.worker(name, device), this, model.executor(), model.logger());
-        this.opened = worker.hello().thenCompose(hello -> open());
+        this.opened = worker.hello().thenCompose(hello -> open(purpose));
     }
 
     /**
@@ -82,12 +86,21 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
      *
      * @param model the model
      * @param program what the process runs
-     * @param name the name of the instance, or one like it for a completion
+     * @param name the name of the instance
      * @param device the device of the instance
      * @return the process, owned by the caller
      */
     static PythonProcess start(ModelContext model, ModelProgram program, String name, Device device) {
-        return new PythonProcess(model, program, name, device);
+        return new PythonProcess(model, program, name, device, "");
+    }
+
+    /**
+     * Starts a process that completes the configuration first, as {@link #start}.
+     *
+     * @param name the name of the instance that it may become
+     */
+    static PythonProcess startCompletion(ModelContext model, ModelProgram program, String name) {
+        return new PythonProcess(model, program, name, Device.CPU, COMPLETION);
     }
 
     /** Returns the name of the instance. */
@@ -95,7 +108,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         return name;
     }
 
-    private CompletableFuture<Boolean> open() {
+    private CompletableFuture<Boolean> open(String purpose) {
         long id = worker.nextId();
         FrameWriter frame = new FrameWriter()
                 .begin(FrameType.OPEN, 0, 0, id)
@@ -103,7 +116,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
                 .end();
         CompletableFuture<FrameReader> done = worker.ask(frame, id);
         log.sendLevels(this::send);
-        return done.thenApply(answer -> (checked(answer, "").count() & COMPLETES) != 0);
+        return done.thenApply(answer -> (checked(answer, purpose).count() & COMPLETES) != 0);
     }
 
     /**
@@ -129,7 +142,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
                 .end();
         return worker.ask(frame, id)
                 .thenApply(answer -> CompletedFrame.read(
-                        answer.type() == FrameType.COMPLETED ? answer : checked(answer, " for auto-complete")));
+                        answer.type() == FrameType.COMPLETED ? answer : checked(answer, COMPLETION)));
     }
 
     /**
@@ -143,9 +156,8 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     CompletableFuture<Void> initialize(ModelContext model, Map<String, String> arguments, ModelTensors tensors) {
         boolean decoupled = model.settings().decoupled();
         int inlineLimit = program.settings().inlineLimit();
-        executions = new Executions(
-                name, worker, memory, tensors, decoupled, inlineLimit, text -> log.write(Level.ERROR, text));
-        calls = new ModelCalls(model.models(), this::send, new SharedTensorMemory(memory), inlineLimit, model.logger());
+        executions = new Executions(name, worker, memory, tensors, decoupled, inlineLimit, log::error);
+        calls = newCalls(model);
         long id = worker.nextId();
         FrameWriter frame = new FrameWriter()
                 .begin(FrameType.INITIALIZE, 0, 0, id)
@@ -168,11 +180,20 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         String text = answer.text("error");
         String trace = answer.text("text for the log");
         String environment = answer.text("environment");
-        log.write(
-                Level.ERROR,
-                "Failed to initialize Python stub" + purpose + ": " + (trace.isEmpty() ? text : trace)
-                        + (environment.isEmpty() ? "" : "\n" + environment));
+        log.error(
+                "Failed to initialize Python stub" + purpose + ": " + text,
+                trace + (trace.isEmpty() || environment.isEmpty() ? "" : "\n") + environment);
         throw new BackendException(ErrorCode.INTERNAL, text);
+    }
+
+    /** Returns the calls of the program: those of an import or a completion may only ask, and are answered. */
+    private ModelCalls newCalls(ModelContext model) {
+        return new ModelCalls(
+                model.models(),
+                this::send,
+                new SharedTensorMemory(memory),
+                program.settings().inlineLimit(),
+                model.logger());
     }
 
     private void send(FrameWriter frame) {
@@ -187,6 +208,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
             throw new BackendException(ErrorCode.UNAVAILABLE, Worker.unhealthy(name));
         }
         try {
+            log.refreshLevels();
             ready.execute(batch, ended);
         } finally {
             trimLater();
@@ -201,6 +223,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
             handle.fail(new BackendException(ErrorCode.UNAVAILABLE, Worker.unhealthy(name)));
             return;
         }
+        log.refreshLevels();
         ready.execute(batch, handle, ended);
         trimLater();
     }
@@ -257,7 +280,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
      */
     CompletableFuture<WorkerEnd> finish(Duration limit) {
         ModelCalls open = calls;
-        if (open == null || open.open() == 0) {
+        if (open.open() == 0) {
             return worker.finish(limit);
         }
         CompletableFuture<Void> idle = new CompletableFuture<>();
@@ -306,15 +329,13 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         Executions ready = executions;
         ModelCalls open = calls;
         ReadyChecks asked = checks;
-        return (ready != null && ready.awaited())
-                || (open != null && open.open() > 0)
-                || (asked != null && asked.isCalling());
+        return (ready != null && ready.awaited()) || open.open() > 0 || (asked != null && asked.isCalling());
     }
 
     @Override
     public void onFrame(FrameReader frame) {
         Executions ready = executions;
-        if (ready != null && (ready.onFrame(frame) || onCallFrame(ready, frame))) {
+        if ((ready != null && ready.onFrame(frame)) || onCallFrame(ready, frame)) {
             return;
         }
         switch (frame.type()) {
@@ -331,14 +352,11 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         }
     }
 
-    private boolean onCallFrame(Executions running, FrameReader frame) {
+    private boolean onCallFrame(@Nullable Executions running, FrameReader frame) {
         ModelCalls open = calls;
-        if (open == null) {
-            return false;
-        }
         switch (frame.type()) {
             case FrameType.CALL -> {
-                open.onCall(frame, running::running);
+                open.onCall(frame, id -> running == null ? null : running.running(id));
                 trimLater();
             }
             case FrameType.CALL_CREDIT -> open.onCredit(frame.id(), frame.count());
@@ -377,10 +395,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         if (ready != null) {
             orLog(() -> ready.onEnd(end));
         }
-        ModelCalls made = calls;
-        if (made != null) {
-            orLog(made::close);
-        }
+        orLog(calls::close);
         ReadyChecks open = checks;
         if (open != null) {
             orLog(() -> open.close(Worker.unhealthy(name) + ' ' + end.describe()));

@@ -111,13 +111,21 @@ class CompletionTest {
     }
 
     @Test
-    void namesFieldsThatItCannotTakeOver() {
+    void addsASchedulerWithItsOptions() {
         ModelSettingsBuilder none = ModelSettings.builder("m", 1);
         scheduling = "sequence_batching";
-        invalid("sequence_batching, which auto-completion cannot add", none);
+        json = "{\"input\":[{}],\"output\":[{}],\"sequence_batching\":{\"max_sequence_idle_microseconds\":100}}";
+        assertThat(complete(none).scheduling())
+                .contains("{\"sequence_batching\":{\"max_sequence_idle_microseconds\":100}}");
         scheduling = "dynamic_batching";
         json = "{\"input\":[{}],\"output\":[{}],\"dynamic_batching\":{\"max_queue_delay_microseconds\":100}}";
-        invalid("dynamic_batching.max_queue_delay_microseconds, which auto-completion cannot add", none);
+        assertThat(complete(none).scheduling())
+                .contains("{\"dynamic_batching\":{\"max_queue_delay_microseconds\":100}}");
+        assertThat(complete(none).dynamicBatching()).isFalse();
+    }
+
+    @Test
+    void refusesEmptiedLists() {
         inputs = List.of();
         invalid(
                 "no input, though the configuration has one",

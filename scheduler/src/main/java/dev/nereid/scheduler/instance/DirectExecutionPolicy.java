@@ -30,6 +30,9 @@ public final class DirectExecutionPolicy {
     /** The time from which an execution counts as blocked, in nanoseconds: no wait for a processor lasts that long. */
     static final long BLOCKED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
+    /** The time from which a direct execution is a reason for a warning: below, it may be a busy machine. */
+    private static final long WARNING_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
     /** The number of short executions on threads of the instances before the first direct one. */
     static final int TRIAL = 64;
 
@@ -56,6 +59,7 @@ public final class DirectExecutionPolicy {
     private final boolean declared;
 
     private final AtomicBoolean trusted = new AtomicBoolean();
+    private final AtomicBoolean warned = new AtomicBoolean();
 
     /**
      * Begins with the trial of what the backend declares.
@@ -125,9 +129,10 @@ public final class DirectExecutionPolicy {
         int probation = nanos >= BLOCKED_NANOS ? MAX_DOUBT : PROBATION << Math.min(refutations.get(), MAX_DOUBLINGS);
         doubt.updateAndGet(before -> Math.max(before, probation)); // first: from then on other threads may lower it
         if (trusted.compareAndSet(true, false)) {
+            refutations.incrementAndGet();
             // One warning names the backend; a busy machine may repeat the loss of trust again and again.
-            boolean isFirst = refutations.getAndIncrement() == 0;
-            LOG.atLevel(isFirst && !deferred ? Level.WARN : Level.DEBUG)
+            boolean warns = !deferred && nanos >= WARNING_NANOS && !warned.getAndSet(true);
+            LOG.atLevel(warns ? Level.WARN : Level.DEBUG)
                     .addKeyValue("model", model.name())
                     .addKeyValue("version", model.version())
                     .addKeyValue("backend", backend)

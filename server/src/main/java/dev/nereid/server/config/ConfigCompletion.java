@@ -192,15 +192,35 @@ public final class ConfigCompletion {
             merged.clearOutput();
             completion.outputs().forEach(spec -> merged.addOutput(output(spec, config)));
         }
-        if (completion.dynamicBatching()
-                && merged.getSchedulingChoiceCase() == ModelConfig.SchedulingChoiceCase.SCHEDULINGCHOICE_NOT_SET) {
-            merged.setDynamicBatching(ModelDynamicBatching.getDefaultInstance());
+        if (merged.getSchedulingChoiceCase() == ModelConfig.SchedulingChoiceCase.SCHEDULINGCHOICE_NOT_SET) {
+            if (completion.dynamicBatching()) {
+                merged.setDynamicBatching(ModelDynamicBatching.getDefaultInstance());
+            }
+            completion.scheduling().ifPresent(json -> addScheduling(merged, json));
         }
         if (completion.decoupled().isPresent() && !merged.hasModelTransactionPolicy()) {
             merged.setModelTransactionPolicy(ModelTransactionPolicy.newBuilder()
                     .setDecoupled(completion.decoupled().get()));
         }
         return merged.build();
+    }
+
+    private static void addScheduling(ModelConfig.Builder config, String json) {
+        String subject =
+                "model '" + config.getName() + "': scheduling that backend '" + config.getBackend() + "' adds: ";
+        ModelConfig added;
+        try {
+            added = ModelConfigJsonReader.read(json);
+        } catch (InferenceException e) {
+            throw invalid(subject + e.getMessage());
+        }
+        switch (added.getSchedulingChoiceCase()) {
+            case DYNAMIC_BATCHING -> config.setDynamicBatching(added.getDynamicBatching());
+            case SEQUENCE_BATCHING -> config.setSequenceBatching(added.getSequenceBatching());
+            case ENSEMBLE_SCHEDULING, SCHEDULINGCHOICE_NOT_SET ->
+                throw invalid(subject + added.getSchedulingChoiceCase()
+                        + " (expected: dynamic_batching or sequence_batching)");
+        }
     }
 
     /**

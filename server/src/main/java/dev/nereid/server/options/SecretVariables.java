@@ -14,11 +14,13 @@ final class SecretVariables {
             "AWS_CONTAINER_AUTHORIZATION_TOKEN",
             "AWS_SECRET_ACCESS_KEY",
             "AWS_SESSION_TOKEN",
+            "JAVA_TOOL_OPTIONS", // passwords of key stores
+            "JDK_JAVA_OPTIONS",
             "NEREID_CACHE_CONFIG",
             "NEREID_GRPC_RESTRICTED_PROTOCOL",
             "NEREID_HEADER", // of client commands, with the key of a restricted protocol
             "NEREID_HTTP_RESTRICTED_API",
-            "NEREID_JAVA_OPTIONS", // passwords of key stores
+            "NEREID_JAVA_OPTIONS",
             "TRITONCACHE_REDIS_PASSWORD",
             "TRITONCACHE_REDIS_USERNAME",
             "TRITON_CLOUD_CREDENTIAL_PATH");

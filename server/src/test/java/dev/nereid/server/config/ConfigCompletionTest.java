@@ -192,6 +192,42 @@ class ConfigCompletionTest {
     }
 
     @Test
+    void addsASchedulerWithOptionsOnlyWhereNoneIsChosen() {
+        ModelConfig plain = Configs.config("");
+        ModelConfig dynamic = Configs.config("dynamic_batching { preserve_ordering: true }");
+        ModelCompletion delay =
+                ModelCompletion.EMPTY.withScheduling("{\"dynamic_batching\": {\"max_queue_delay_microseconds\": 100}}");
+        ModelCompletion sequences = ModelCompletion.EMPTY.withScheduling(
+                "{\"sequence_batching\": {\"max_sequence_idle_microseconds\": 5}}");
+
+        assertThat(ConfigCompletion.merge(plain, delay))
+                .isEqualTo(Configs.config("dynamic_batching { max_queue_delay_microseconds: 100 }"));
+        assertThat(ConfigCompletion.merge(plain, sequences))
+                .isEqualTo(Configs.config("sequence_batching { max_sequence_idle_microseconds: 5 }"));
+        assertThat(ConfigCompletion.merge(dynamic, sequences)).isEqualTo(dynamic);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "{}",
+                "[]",
+                "{\"max_batch_size\": 3}",
+                "{\"ensemble_scheduling\": {}}",
+                "{\"dynamic_batching\": {\"delay\": 1}}",
+            })
+    void refusesASchedulerThatIsNone(String json) {
+        ModelConfig plain = Configs.config("name: 'm' backend: 'b'");
+        ModelCompletion completion = ModelCompletion.EMPTY.withScheduling(json);
+
+        assertThatExceptionOfType(InferenceException.class)
+                .isThrownBy(() -> ConfigCompletion.merge(plain, completion))
+                .withMessageStartingWith("model 'm': scheduling that backend 'b' adds: ")
+                .satisfies(e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
+    }
+
+    @Test
     void takesTheTransactionPolicyOnlyWhereNoneIsChosen() {
         ModelCompletion completion = ModelCompletion.EMPTY.withDecoupled(true);
         ModelConfig chosen = Configs.config("model_transaction_policy { decoupled: false }");

@@ -42,15 +42,15 @@ final class ExecuteEncoder {
     }
 
     /**
-     * Returns the frame of an execution.
+     * Writes the frame of an execution.
      *
      * @param id the number of the execution
      * @param first the handle of the first request; the others follow it
      * @param requests the requests, whose tensors are copied
-     * @return a writer with the frame, valid until the next call
+     * @throws InputMemoryException if there is no memory for an input; no shared memory is used then
      * @throws BackendException if it cannot be written; no shared memory is used then
      */
-    FrameWriter encode(long id, long first, List<InferenceRequest> requests) {
+    void encode(long id, long first, List<InferenceRequest> requests) {
         slots.clear();
         try {
             writer.begin(FrameType.EXECUTE, 0, requests.size(), id);
@@ -58,11 +58,16 @@ final class ExecuteEncoder {
             for (InferenceRequest request : requests) {
                 request(handle++, request);
             }
-            return writer.end();
+            writer.end();
         } catch (RuntimeException | Error e) { // no frame names the slots
             slots.forEach(IncomingSlot::discard);
             throw e;
         }
+    }
+
+    /** Returns a writer with the frame, valid until the next call of {@link #encode}. */
+    FrameWriter frame() {
+        return writer;
     }
 
     private void request(long handle, InferenceRequest request) {
@@ -101,7 +106,7 @@ final class ExecuteEncoder {
         }
         writer.bytes(id).bytes(correlationText).bytes(parameters);
         for (String name : inputs) {
-            input(index("input", name, tensors.inputIndex(name)), request.requireInput(name));
+            input(request, index("input", name, tensors.inputIndex(name)), request.requireInput(name));
         }
     }
 
@@ -112,13 +117,12 @@ final class ExecuteEncoder {
         return index;
     }
 
-    private void input(int index, Tensor tensor) {
+    private void input(InferenceRequest request, int index, Tensor tensor) {
         long size = tensor.byteSize();
         IncomingSlot slot = size > Math.max(inlineLimit, 0) ? memory.allocate(size) : null;
         if (slot == null) {
             if (size > Math.max(inlineLimit, MAX_INLINE)) {
-                throw new BackendException(
-                        ErrorCode.INTERNAL, "Failed to increase the shared memory pool size to " + size + " bytes.");
+                throw new InputMemoryException(request, size);
             }
             writer.inlineTensor(index, tensor);
             return;

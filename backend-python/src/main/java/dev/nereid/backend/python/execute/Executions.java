@@ -16,7 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Consumer;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,7 +32,7 @@ public final class Executions {
     private final ModelTensors tensors;
     private final boolean decoupled;
     private final String instance;
-    private final Consumer<String> errors;
+    private final BiConsumer<String, String> errors;
     private final ExecuteEncoder encoder;
     private final Map<Long, OpenRequest> detached = new ConcurrentHashMap<>();
     private long lastHandle;
@@ -50,7 +50,7 @@ public final class Executions {
      * @param tensors the names of the tensors
      * @param decoupled whether the model is decoupled
      * @param inlineLimit the size in bytes up to which inputs are part of the frame
-     * @param errors logs the traceback of an error
+     * @param errors logs the text of an error, and its traceback or an empty text
      */
     public Executions(
             String instance,
@@ -59,7 +59,7 @@ public final class Executions {
             ModelTensors tensors,
             boolean decoupled,
             int inlineLimit,
-            Consumer<String> errors) {
+            BiConsumer<String, String> errors) {
         this.instance = instance;
         this.worker = worker;
         this.memory = memory;
@@ -83,7 +83,11 @@ public final class Executions {
      * @throws BackendException if the whole batch failed
      */
     public void execute(Batch batch, Runnable ended) {
-        Execution execution = newExecution(batch, ended);
+        Execution execution = prepare(batch, ended);
+        if (execution == null) {
+            ended.run();
+            return;
+        }
         try {
             detachAll(execution);
             start(execution);
@@ -111,7 +115,19 @@ public final class Executions {
      * @param ended as of {@link #execute(Batch, Runnable)}
      */
     public void execute(Batch batch, DeferredExecution handle, Runnable ended) {
-        Execution execution = newExecution(batch, ended);
+        Execution execution;
+        try {
+            execution = prepare(batch, ended);
+        } catch (RuntimeException | Error e) {
+            ended.run();
+            handle.fail(failure(e));
+            return;
+        }
+        if (execution == null) {
+            ended.run();
+            handle.complete();
+            return;
+        }
         execution.defer(handle);
         try {
             detachAll(execution);
@@ -129,8 +145,29 @@ public final class Executions {
         }
     }
 
-    private Execution newExecution(Batch batch, Runnable ended) {
+    /**
+     * Encodes an execution. Requests whose inputs find no memory fail alone.
+     *
+     * @return the execution, whose frame the encoder has; {@code null} if no request is left
+     */
+    private @Nullable Execution prepare(Batch batch, Runnable ended) {
         List<InferenceRequest> requests = batch.requests();
+        while (!requests.isEmpty()) {
+            Execution execution = newExecution(batch, requests, ended);
+            try {
+                encoder.encode(execution.id(), execution.first(), requests);
+                return execution;
+            } catch (InputMemoryException e) {
+                e.request().fail(e.error());
+                requests = requests.stream()
+                        .filter(request -> !request.equals(e.request()))
+                        .toList();
+            }
+        }
+        return null;
+    }
+
+    private Execution newExecution(Batch batch, List<InferenceRequest> requests, Runnable ended) {
         long first = lastHandle + 1;
         lastHandle += requests.size();
         List<OpenRequest> open = new ArrayList<>(requests.size());
@@ -152,7 +189,7 @@ public final class Executions {
     private void start(Execution execution) {
         List<OpenRequest> open = execution.requests();
         Batch batch = execution.batch();
-        FrameWriter frame = encoder.encode(execution.id(), execution.first(), batch.requests());
+        FrameWriter frame = encoder.frame();
         current = execution;
         worker.beginExecution();
         open.forEach(OpenRequest::watchCancellation);
@@ -319,7 +356,7 @@ public final class Executions {
     private void apply(OpenRequest open, RequestResult result, boolean goesOn) {
         BackendException refusal = open.onReturned(result);
         if (refusal != null) {
-            errors.accept(String.valueOf(refusal.getMessage()));
+            errors.accept(String.valueOf(refusal.getMessage()), "");
         }
         if (open.isEnded()) {
             detached.remove(open.handle());
@@ -434,7 +471,7 @@ public final class Executions {
         int code = (int) Math.min(frame.u32("code"), FrameType.MAX_COUNT);
         String text = frame.text("error");
         String log = frame.text("text for the log");
-        errors.accept(log.isEmpty() ? text : log);
+        errors.accept(text, log);
         return new BackendException(RequestResult.code(code), text);
     }
 

@@ -37,6 +37,27 @@ public final class ModelLog implements AutoCloseable {
         });
     }
 
+    /** Sends the levels if they have changed: the server's log may have changed a moment ago. */
+    public void refresh() {
+        int now = bits(least());
+        if (now != levels) {
+            levels = now;
+            listeners.forEach(ProcessLog::sendLevels);
+        }
+    }
+
+    private Level least() {
+        System.Logger logger = context.logger();
+        if (logger.isLoggable(Level.DEBUG)) {
+            return Level.DEBUG;
+        } else if (logger.isLoggable(Level.INFO)) {
+            return Level.INFO;
+        } else if (logger.isLoggable(Level.WARNING)) {
+            return Level.WARNING;
+        }
+        return logger.isLoggable(Level.ERROR) ? Level.ERROR : Level.OFF;
+    }
+
     /**
      * Creates the log of a model, which follows the level of the server's log.
      *

@@ -34,6 +34,9 @@ public final class ProcessLog implements AutoCloseable {
     private static final int MAX_FILE = 4 << 10;
 
     private static final int MAX_TEXT = 64 << 10;
+    /** What the frames of an exception in a text begin with. */
+    private static final String FRAMES = "\n\nAt:\n";
+
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
 
     private final ModelLog model;
@@ -187,6 +190,26 @@ public final class ProcessLog implements AutoCloseable {
      */
     public void write(Level level, String text) {
         context.logger().log(level, prefix + text);
+    }
+
+    /**
+     * Writes an error of the model. Counts as one of its lines.
+     *
+     * @param text the text, perhaps with frames behind it
+     * @param trace the traceback, in place of the frames; empty for none
+     */
+    public void error(String text, String trace) {
+        int frames = text.indexOf(FRAMES);
+        String message = frames < 0 ? text : text.substring(0, frames);
+        String whole = trace.isEmpty() ? text : message + '\n' + trace;
+        if (tryPass(whole.length())) {
+            write(Level.ERROR, whole);
+        }
+    }
+
+    /** Sends the levels of the log if they have changed, before the model executes something. */
+    public void refreshLevels() {
+        model.refresh();
     }
 
     /** Ends the frames, and writes the number of lines that were left out, if there are any. Later calls do nothing. */

@@ -401,7 +401,7 @@ final class CallsIT {
     }
 
     @Test
-    void timesOutInTheQueue() {
+    void cancelsACallThatWaits() {
         assertThat(server.runText("""
                 request = pb.InferenceRequest(model_name="scripted", timeout=1000, requested_output_names=["OUT"],
                     inputs=[pb.Tensor("CODE", np.array([b"def run(self, requests): return [out('x')]"], object))])

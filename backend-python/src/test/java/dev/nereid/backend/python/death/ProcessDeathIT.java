@@ -7,6 +7,8 @@ import dev.nereid.api.ModelStatus;
 import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelRequest;
+import dev.nereid.spi.Shape;
 import dev.nereid.testkit.server.ReceivedResponses;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -53,6 +55,8 @@ final class ProcessDeathIT {
             assertThat(failure).hasMessageEndingWith(cause);
             assertThat(server.hasLogged("last words")).isTrue();
             PythonServer.await(() -> server.hasLogged(cause + " It is started again in 50 ms."));
+            assertThat(server.hasLogged("Model 'm' version 1 is not ready: Stub process 'm_0' is not healthy."))
+                    .isTrue();
             assertThat(server.ask("other", "", 4)).containsExactly(4);
             assertThat(server.server().server().isReady()).isTrue();
             assertThat(server.ask("m", "", 5)).as("waits for the first restart").containsExactly(5);
@@ -119,6 +123,38 @@ final class ProcessDeathIT {
     }
 
     @Test
+    void requestsThatWaitEndByTheirTimeouts() {
+        String queue = """
+                max_batch_size: 2
+                dynamic_batching {
+                  default_queue_policy { allow_timeout_override: true default_timeout_microseconds: 300000 }
+                }
+                """;
+        try (PythonServer server = PythonServer.in(directory)
+                .setting("restart-delay", "60")
+                .model("m", queue)
+                .start()) {
+            assertThat(server.server().send(row(server, "os._exit(1)")).error()).hasMessageContaining("exit code 1");
+            long begin = System.nanoTime();
+            ReceivedResponses first = server.server().send(row(server, ""));
+            ReceivedResponses second = server.server().send(row(server, "").timeoutMicros(100_000));
+
+            assertThat(second.error()).hasMessage("Request timeout expired");
+            assertThat(first.error()).hasMessage("Request timeout expired");
+            assertThat(first.error().code()).isEqualTo(ErrorCode.UNAVAILABLE);
+            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(30));
+        }
+    }
+
+    private static ModelRequest row(PythonServer server, String code) {
+        return server.server()
+                .client()
+                .request("m")
+                .input("CODE", Shape.of(1, 1), code)
+                .input("IN", Shape.of(1, 1), 1L);
+    }
+
+    @Test
     void aCrashLoopFailsRequestsAtOnceAndTheModelComesBack() {
         Path gate = directory.resolve("gate");
         try (PythonServer server = PythonServer.in(directory)
@@ -180,7 +216,9 @@ final class ProcessDeathIT {
                     failed++;
                 }
             }
-            assertThat(failed).as("those sent before the server has noticed the end").isLessThan(2);
+            assertThat(failed)
+                    .as("those sent before the server has noticed the end")
+                    .isLessThan(2);
             assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(30));
         }
     }

@@ -7,6 +7,7 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
+import dev.nereid.testkit.server.ReceivedResponses;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -105,6 +106,33 @@ final class TensorsIT {
                         .isEqualTo(-1);
             }
         }
+    }
+
+    @Test
+    void anInputWithoutMemoryFailsItsRequestAlone() {
+        int large = 80 << 20;
+        String config = "max_batch_size: 2 dynamic_batching { max_queue_delay_microseconds: 60000000 } "
+                + config(DataType.UINT8, "IN", "-1").replaceFirst("dims", "allow_ragged_batch: true dims");
+        try (PythonServer server = PythonServer.builder()
+                .options(options -> options.withBackendSetting("python", "shm-limit-byte-size", "64M"))
+                .model("batched", config, IDENTITY)
+                .start()) {
+            ReceivedResponses small =
+                    server.send(server.request("batched").id("same").input("IN", random(DataType.UINT8, 1, 20)));
+            ReceivedResponses refused =
+                    server.send(server.request("batched").id("same").input("IN", zeros(1, large)));
+
+            assertThat(refused.error())
+                    .hasMessage("Failed to increase the shared memory pool size to " + large + " bytes.");
+            assertThat(small.one().requireOutput("OUT").shape()).isEqualTo(Shape.of(1, 20));
+            ReceivedResponses alone =
+                    server.send(server.request("batched").id("same").input("IN", zeros(2, large / 2 + (16 << 20))));
+            assertThat(alone.error()).hasMessageStartingWith("Failed to increase the shared memory pool size to ");
+        }
+    }
+
+    private static Tensor zeros(long rows, long columns) {
+        return Tensor.of(DataType.UINT8, Shape.of(rows, columns), Arena.ofAuto().allocate(rows * columns, 8));
     }
 
     @ParameterizedTest

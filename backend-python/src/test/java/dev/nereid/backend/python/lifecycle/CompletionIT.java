@@ -182,6 +182,16 @@ class CompletionIT {
                         tensors,
                         "\"max_batch_size\":0"),
                 Arguments.of(TENSORS, "pass", tensors, "\"max_batch_size\":0"),
+                Arguments.of(
+                        TENSORS + "max_batch_size: 4",
+                        "c.as_dict()['dynamic_batching'] = {'max_queue_delay_microseconds': 100}",
+                        tensors,
+                        "\"max_queue_delay_microseconds\":100"),
+                Arguments.of(
+                        TENSORS + "max_batch_size: 4",
+                        "c.as_dict()['sequence_batching'] = {'max_sequence_idle_microseconds': 7, 'oldest': {}}",
+                        tensors,
+                        "\"max_sequence_idle_microseconds\":7"),
                 Arguments.of(TENSORS, ADD_TENSORS, tensors, "\"max_batch_size\":0"),
                 Arguments.of(
                         TENSORS,
@@ -222,6 +232,29 @@ class CompletionIT {
             String json = server.server().server().models().configJson(ModelRef.latest("m"));
             assertThat(found.toString()).contains("IN").contains("OUT");
             assertThat(json.replace(" ", "")).contains(field);
+        }
+    }
+
+    @Test
+    void asksForOtherModelsBeforeItIsInitialized() throws Exception {
+        String body = """
+                print("READY", pb.is_model_ready("m"), pb.is_model_ready("other"))
+                try:
+                    pb.load_model("other")
+                except pb.TritonModelException as e:
+                    print("REFUSED", e)
+                return c
+                """;
+        try (PythonServer server = new PythonServer(directory)) {
+            server.model(
+                            "m",
+                            TENSORS,
+                            "import triton_python_backend_utils as pb\npb.is_model_ready('x')\n" + completing(body))
+                    .start()
+                    .load("m");
+
+            server.log().await("READY False False");
+            server.log().await("REFUSED Failed to load model: ");
         }
     }
 

@@ -128,8 +128,9 @@ class StartIT {
             assertThat(server.failureText("imports"))
                     .contains("Internal: ModuleNotFoundError: No module named 'no_such_module'\n\nAt:\n")
                     .contains("imports/1/model.py(1): <module>");
-            assertThat(server.log().await("Failed to initialize Python stub: "))
-                    .contains("No module named 'no_such_module'")
+            assertThat(server.log().await("Failed to initialize Python stub for auto-complete: ModuleNotFoundError"))
+                    .contains(
+                            "ModuleNotFoundError: No module named 'no_such_module'\nTraceback (most recent call last):")
                     .contains("Python 3.");
             assertThat(server.failureText("syntax")).contains("SyntaxError: ").contains("model.py");
             assertThat(server.failureText("indent")).contains("TabError");
@@ -141,6 +142,8 @@ class StartIT {
             assertThat(server.failureText("empty")).contains("ValueError: <EMPTY MESSAGE>");
             assertThat(server.failureText("chained")).contains("KeyError: 'k'").doesNotContain("ZeroDivision");
             server.log().await("ZeroDivisionError");
+            assertThat(server.log().await("Failed to initialize Python stub: RuntimeError: cannot begin"))
+                    .contains("cannot begin\nTraceback (most recent call last):");
             assertThat(server.failureText("encoding")).contains("SyntaxError");
             assertThat(PythonServer.processes()).isEmpty();
         }

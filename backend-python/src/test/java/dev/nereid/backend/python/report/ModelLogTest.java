@@ -6,7 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.nereid.backend.python.frame.FrameException;
 import dev.nereid.backend.python.frame.FrameReader;
 import dev.nereid.backend.python.frame.FrameType;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Parameters;
 import dev.nereid.testkit.FakeClock;
 import dev.nereid.testkit.FakeModelContext;
 import java.lang.System.Logger.Level;
@@ -23,6 +26,39 @@ class ModelLogTest {
     private final ModelLog model = new ModelLog(context, clock, delays);
     private final ProcessLog log = model.process("m_0");
     private final SentFrames sent = new SentFrames();
+
+    /** A context that says once which level its log has. */
+    private record SilentContext(FakeModelContext context) implements ModelContext {
+        @Override
+        public ModelSettings settings() {
+            return context.settings();
+        }
+
+        @Override
+        public Parameters parameters() {
+            return context.parameters();
+        }
+
+        @Override
+        public Path modelDirectory() {
+            return context.modelDirectory();
+        }
+
+        @Override
+        public Path versionDirectory() {
+            return context.versionDirectory();
+        }
+
+        @Override
+        public List<Device> instances() {
+            return context.instances();
+        }
+
+        @Override
+        public System.Logger logger() {
+            return context.logger();
+        }
+    }
 
     private List<String> lines() {
         return context.logger().lines();
@@ -139,6 +175,46 @@ class ModelLogTest {
         context.logger().setLevel(Level.OFF);
         assertThat(sent.next(FrameType.LOG_LEVELS).id()).isZero();
         assertThat(model.levels()).isZero();
+    }
+
+    @Test
+    void sendsAChangedLevelBeforeTheServerNotifies() {
+        context.logger().setLevel(Level.INFO);
+        ModelLog changing = new ModelLog(new SilentContext(context), clock, delays);
+        ProcessLog process = changing.process("m_0");
+        process.sendLevels(sent);
+        assertThat(sent.next(FrameType.LOG_LEVELS).id()).isEqualTo(7);
+
+        process.refreshLevels();
+        assertThat(sent.isEmpty()).isTrue();
+        context.logger().setLevel(Level.DEBUG);
+        process.refreshLevels();
+        process.refreshLevels();
+
+        assertThat(sent.next(FrameType.LOG_LEVELS).id()).isEqualTo(15);
+        assertThat(sent.isEmpty()).isTrue();
+        context.logger().setLevel(Level.ERROR);
+        process.refreshLevels();
+        assertThat(sent.next(FrameType.LOG_LEVELS).id()).isEqualTo(4);
+    }
+
+    @Test
+    void writesErrorsWithTheirTextFirstAndTheTracebackInPlaceOfItsFrames() {
+        log.error("Failed: ValueError: a\n\nAt:\n  model.py(3): execute\n", "Traceback …\nValueError: a");
+        log.error("ValueError: b\n\nAt:\n  model.py(3): execute\n", "");
+
+        assertThat(lines())
+                .containsExactly(
+                        "ERROR [python m_0] Failed: ValueError: a\nTraceback …\nValueError: a",
+                        "ERROR [python m_0] ValueError: b\n\nAt:\n  model.py(3): execute\n");
+    }
+
+    @Test
+    void boundsTheErrorsOfASecond() {
+        for (int i = 0; i < ProcessLog.MAX_LINES + 3; i++) {
+            log.error("a", "b");
+        }
+        assertThat(lines()).hasSize(ProcessLog.MAX_LINES);
     }
 
     @Test
