@@ -468,7 +468,14 @@ class Runner:
             state = states[index]
             if response is None:
                 if result is None and not self.decoupled and self._unanswered(state, requests[index]):
-                    encoded = protocol.text(self._no_response())
+                    text = self._no_response()
+                    ident = requests[index]._request_id
+                    self.log(
+                        logs.ERROR, self.model_file, 0,
+                        text + " (expected: a list with an InferenceResponse for each request; is a return missing?)"
+                        + (" request id: " + ident[:_IDS_LIMIT] if ident else ""),
+                    )
+                    encoded = protocol.text(text)
                     parts.append(RESULT.pack(protocol.RESULT_ERROR, 1, 0, 0, 1) + encoded)
                     position += RESULT.size + len(encoded)
                     continue

@@ -77,7 +77,8 @@ final class PythonBackend implements Backend {
                         process.name(),
                         "import and auto_complete_config",
                         program.parameters().startTimeout(),
-                        process::kill);
+                        process::kill,
+                        process::printStacks);
         return model.await(completed).map(frame -> Completion.of(model, frame));
     }
 

@@ -139,7 +139,8 @@ final class PythonInstance implements ModelInstance {
                         context.name(),
                         "import and initialize",
                         model.program().parameters().startTimeout(),
-                        created::kill);
+                        created::kill,
+                        created::printStacks);
         return ready;
     }
 

@@ -78,7 +78,10 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         this.metrics = new MetricFrames(program.families(), this::send);
         this.calls = newCalls(model);
         this.worker = Worker.start(program.worker(name, device), this, model.executor(), model.logger());
-        this.opened = worker.hello().thenCompose(hello -> open(purpose));
+        this.opened = worker.hello().thenCompose(hello -> {
+            log.write(Level.INFO, hello.describe() + ", process " + hello.process());
+            return open(purpose);
+        });
     }
 
     /**

@@ -22,6 +22,9 @@ record StartWatch(System.Logger logger, Delays delays, LongSupplier nanoTime) {
     /** The time after which a start is logged, again and again. */
     static final Duration INTERVAL = Duration.ofSeconds(30);
 
+    /** With how many lines the process prints where its threads are. */
+    private static final int STACKS_AT = 2;
+
     /**
      * Watches a start until it is done.
      *
@@ -30,10 +33,16 @@ record StartWatch(System.Logger logger, Delays delays, LongSupplier nanoTime) {
      * @param what what it does, such as {@code import and initialize}
      * @param limit how long it may take; empty for as long as it wants
      * @param kill ends the process with a reason
+     * @param stacks lets the process print the stacks of its threads, once, after a minute
      */
     void watch(
-            CompletableFuture<?> start, String instance, String what, Optional<Duration> limit, Consumer<String> kill) {
-        report(start, instance + ": " + what, nanoTime.getAsLong());
+            CompletableFuture<?> start,
+            String instance,
+            String what,
+            Optional<Duration> limit,
+            Consumer<String> kill,
+            Runnable stacks) {
+        report(start, instance + ": " + what, nanoTime.getAsLong(), 1, stacks);
         limit.ifPresent(longest -> delays.run(longest.toMillis(), () -> {
             if (!start.isDone()) {
                 kill.accept(what + " took longer than " + seconds(longest) + " s");
@@ -41,12 +50,15 @@ record StartWatch(System.Logger logger, Delays delays, LongSupplier nanoTime) {
         }));
     }
 
-    private void report(CompletableFuture<?> start, String label, long begin) {
+    private void report(CompletableFuture<?> start, String label, long begin, int count, Runnable stacks) {
         delays.run(INTERVAL.toMillis(), () -> {
             if (!start.isDone()) {
                 long seconds = TimeUnit.NANOSECONDS.toSeconds(nanoTime.getAsLong() - begin);
                 logger.log(INFO, label + " have taken " + seconds + " s so far");
-                report(start, label, begin);
+                if (count == STACKS_AT) {
+                    stacks.run();
+                }
+                report(start, label, begin, count + 1, stacks);
             }
         });
     }

@@ -18,6 +18,7 @@ class StartWatchTest {
     private final RecordedLog log = new RecordedLog();
     private final List<Delayed> waiting = new ArrayList<>();
     private final List<String> kills = new ArrayList<>();
+    private final List<Long> stacks = new ArrayList<>();
     private final CompletableFuture<Void> start = new CompletableFuture<>();
     private final StartWatch watch = new StartWatch(
             log,
@@ -44,7 +45,7 @@ class StartWatchTest {
 
     @Test
     void logsALineEachThirtySeconds() {
-        watch.watch(start, "m_0", "import and initialize", Optional.empty(), kills::add);
+        watch.watch(start, "m_0", "import and initialize", Optional.empty(), kills::add, () -> stacks.add(clock.getAsLong()));
 
         advance(Duration.ofSeconds(29));
         assertThat(log.lines()).isEmpty();
@@ -59,11 +60,12 @@ class StartWatchTest {
         assertThat(log.lines()).hasSize(3);
         assertThat(waiting).isEmpty();
         assertThat(kills).isEmpty();
+        assertThat(stacks).as("after a minute").hasSize(1);
     }
 
     @Test
     void endsAStartAfterItsLimit() {
-        watch.watch(start, "m_0", "import and initialize", Optional.of(Duration.ofMillis(1500)), kills::add);
+        watch.watch(start, "m_0", "import and initialize", Optional.of(Duration.ofMillis(1500)), kills::add, () -> stacks.add(clock.getAsLong()));
 
         advance(Duration.ofSeconds(1));
         assertThat(kills).isEmpty();
@@ -73,7 +75,7 @@ class StartWatchTest {
 
     @Test
     void leavesAStartAloneThatIsDone() {
-        watch.watch(start, "m_0", "import and initialize", Optional.of(Duration.ofSeconds(1)), kills::add);
+        watch.watch(start, "m_0", "import and initialize", Optional.of(Duration.ofSeconds(1)), kills::add, () -> stacks.add(clock.getAsLong()));
         start.completeExceptionally(new IllegalStateException());
 
         advance(Duration.ofMinutes(1));

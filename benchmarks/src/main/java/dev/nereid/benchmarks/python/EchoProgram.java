@@ -30,16 +30,15 @@ final class EchoProgram implements AutoCloseable {
      * @param bench where processes are started
      * @param python what runs it
      * @param program the resource with its text
-     * @param arguments its arguments after the path of the socket
+     * @param arguments its arguments after the abstract name of the socket
      */
     static EchoProgram start(BenchmarkRun bench, Interpreter python, String program, String... arguments)
             throws IOException {
-        Path path = bench.workspace().path(program + "-" + System.nanoTime());
+        String name = "nereid-" + program + "-" + ProcessHandle.current().pid() + "-" + System.nanoTime();
         Path text = bench.workspace().copyOf(EchoProgram.class, program);
-        int listening = SocketCalls.listen(path);
+        int listening = SocketCalls.listen(name);
         try {
-            List<String> command =
-                    new ArrayList<>(List.of(python.executable().toString(), text.toString(), path.toString()));
+            List<String> command = new ArrayList<>(List.of(python.executable().toString(), text.toString(), name));
             command.addAll(List.of(arguments));
             Process process = bench.children().start(new ProcessBuilder(command).inheritIO());
             int socket = SocketCalls.accept(listening, START_MILLIS);

@@ -9,7 +9,7 @@ with open(sys.argv[3], "r+b") as file:
     memory = memoryview(mmap.mmap(file.fileno(), 2 * size))
 source, target = memory[:size], memory[size:]
 connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-connection.connect(sys.argv[1])
+connection.connect("\0" + sys.argv[1])
 buffer = memoryview(bytearray(1 << 16))
 while True:
     received = connection.recv_into(buffer)

@@ -4,7 +4,7 @@ import socket
 import sys
 
 connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-connection.connect(sys.argv[1])
+connection.connect("\0" + sys.argv[1])
 buffer = memoryview(bytearray(int(sys.argv[2])))
 while True:
     filled = 0

@@ -131,8 +131,16 @@ public final class Environments implements AutoCloseable {
             return Path.of(text).toRealPath();
         } catch (IOException | InvalidPathException e) {
             throw new BackendException(
-                    ErrorCode.INTERNAL, "Failed to get the canonical path for " + text + "." + linkOf(text), e);
+                    ErrorCode.INTERNAL,
+                    "Failed to get the canonical path for " + text + "." + linkOf(text) + expected(text),
+                    e);
         }
+    }
+
+    private static String expected(String text) {
+        String name = MODEL_DIRECTORY.substring(1);
+        return " EXECUTION_ENV_PATH: no such file (expected: a directory with bin/python3, or an archive"
+                + (text.startsWith(name) ? "; " + MODEL_DIRECTORY + " with two $ is the directory of the model)" : ")");
     }
 
     /** Says where a link leads that leads to nothing. */

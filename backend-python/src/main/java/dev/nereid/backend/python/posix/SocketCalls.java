@@ -12,7 +12,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
@@ -50,6 +49,10 @@ public final class SocketCalls {
     private static final int SUN_PATH = 108;
     private static final int SOL_SOCKET = 1;
     private static final int SO_RCVTIMEO = 20;
+    private static final int SO_PEERCRED = 17;
+
+    /** The size of {@code struct ucred}: numbers of the process, the user and the group. */
+    private static final int CREDENTIALS = 3 * Integer.BYTES;
 
     private static final MethodHandle SOCKET =
             CLibrary.failing("socket", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT));
@@ -67,6 +70,9 @@ public final class SocketCalls {
             CLibrary.failing("recv", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
     private static final MethodHandle SET_OPTION = CLibrary.failing(
             "setsockopt", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
+    private static final MethodHandle GET_OPTION = CLibrary.failing(
+            "getsockopt", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, ADDRESS));
+    private static final MethodHandle USER = CLibrary.bind("geteuid", FunctionDescriptor.of(JAVA_INT));
     private static final MethodHandle SHUTDOWN =
             CLibrary.failing("shutdown", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
     private static final MethodHandle CLOSE = CLibrary.failing("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
@@ -76,16 +82,16 @@ public final class SocketCalls {
     private SocketCalls() {}
 
     /**
-     * Creates a socket that listens on a path.
+     * Creates a socket that listens on an abstract name, which is in no directory and ends with the socket.
      *
-     * @param path where no file is, at most 107 bytes long
+     * @param name a name that no other socket has, at most 107 bytes long
      * @return the descriptor
-     * @throws IOException if the path is too long, or it cannot be created
+     * @throws IOException if the name is too long, or the socket cannot be created
      */
-    public static int listen(Path path) throws IOException {
-        byte[] name = path.toString().getBytes(UTF_8);
-        if (name.length >= SUN_PATH) {
-            throw new IOException(path + ": " + name.length + " bytes (expected: at most " + (SUN_PATH - 1) + ")");
+    public static int listen(String name) throws IOException {
+        byte[] bytes = name.getBytes(UTF_8);
+        if (bytes.length >= SUN_PATH) {
+            throw new IOException(name + ": " + bytes.length + " bytes (expected: at most " + (SUN_PATH - 1) + ")");
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment state = CLibrary.state(arena);
@@ -93,12 +99,12 @@ public final class SocketCalls {
             if (socket < 0) {
                 throw CLibrary.failure("socket", state);
             }
-            MemorySegment address = arena.allocate(Short.BYTES + SUN_PATH);
+            MemorySegment address = arena.allocate(Short.BYTES + 1 + bytes.length); // an abstract name begins with a 0
             address.set(JAVA_SHORT, 0, (short) AF_UNIX);
-            MemorySegment.copy(name, 0, address, JAVA_BYTE, Short.BYTES, name.length);
+            MemorySegment.copy(bytes, 0, address, JAVA_BYTE, Short.BYTES + 1, bytes.length);
             if ((int) BIND.invokeExact(state, socket, address, (int) address.byteSize()) != 0
                     || (int) LISTEN.invokeExact(state, socket, 2) != 0) {
-                PosixException failure = CLibrary.failure(path.toString(), state);
+                PosixException failure = CLibrary.failure(name, state);
                 close(socket);
                 throw failure;
             }
@@ -111,7 +117,7 @@ public final class SocketCalls {
     }
 
     /**
-     * Accepts a connection.
+     * Accepts a connection of a process of the same user. One of another user is closed.
      *
      * @param socket a socket that listens
      * @param millis how long this waits for one
@@ -129,12 +135,23 @@ public final class SocketCalls {
             if (connection < 0) {
                 throw CLibrary.failure("accept", state);
             }
+            if (!isOfSameUser(arena, state, connection)) {
+                close(connection);
+                return -1;
+            }
             return connection;
         } catch (PosixException e) {
             throw e;
         } catch (Throwable e) {
             throw CLibrary.notCalled("accept4", e);
         }
+    }
+
+    private static boolean isOfSameUser(Arena arena, MemorySegment state, int connection) throws Throwable {
+        MemorySegment credentials = arena.allocate(CREDENTIALS, Integer.BYTES);
+        MemorySegment size = arena.allocateFrom(JAVA_INT, CREDENTIALS);
+        return (int) GET_OPTION.invokeExact(state, connection, SOL_SOCKET, SO_PEERCRED, credentials, size) == 0
+                && credentials.get(JAVA_INT, Integer.BYTES) == (int) USER.invokeExact();
     }
 
     /**

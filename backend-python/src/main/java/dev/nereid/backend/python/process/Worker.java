@@ -18,10 +18,8 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -50,7 +48,6 @@ public final class Worker implements FrameSink {
     private static final Duration END_LIMIT = Duration.ofSeconds(2);
 
     private static final Duration OUTPUT_LIMIT = Duration.ofSeconds(1);
-    private static final int TOKEN_BYTES = 16;
     private static final int KIB_SHIFT = 10;
     private static final int NONE = -1;
     private static final int HEXADECIMAL = 16;
@@ -376,12 +373,10 @@ public final class Worker implements FrameSink {
 
     /** Starts the process, and returns what it says of itself. */
     private Hello connect() throws IOException {
-        byte[] random = new byte[TOKEN_BYTES];
-        new SecureRandom().nextBytes(random);
-        String token = HexFormat.of().formatHex(random);
-        try (SocketDirectory directory = SocketDirectory.create(command.runner())) {
-            launch(directory.path(), token);
-            Channel open = new Channel(accept(directory, "connect"), executor, this::kill);
+        String token = StartSocket.randomText();
+        try (StartSocket socket = StartSocket.open()) {
+            launch(socket.address(), token);
+            Channel open = new Channel(accept(socket, "connect"), executor, this::kill);
             channel = open;
             CompletableFuture<Void> _ = requireNonNull(process).onExit().thenRun(open::shutdown);
             Hello said = readHello(open);
@@ -392,12 +387,12 @@ public final class Worker implements FrameSink {
             if (!said.token().equals(token)) {
                 throw new FrameException("token: wrong (expected: that of the command line)");
             }
-            life = accept(directory, "connect a second time");
+            life = accept(socket, "connect a second time");
             return said;
         }
     }
 
-    private void launch(Path socket, String token) {
+    private void launch(String socket, String token) {
         List<String> arguments = new ArrayList<>(command.python());
         arguments.add(
                 command.runner().resolve("nereid_python").resolve("__main__.py").toString());
@@ -407,6 +402,7 @@ public final class Worker implements FrameSink {
         // The thread that starts the process lives as long as it.
         arguments.add("--parent-death-signal=" + ProcessHandle.current().pid());
         arguments.add("triton_python_backend_stub");
+        arguments.add(command.instance()); // so that lists of processes say which is which
         ProcessBuilder builder = new ProcessBuilder(arguments)
                 .redirectInput(ProcessBuilder.Redirect.from(new File("/dev/null")))
                 .redirectErrorStream(true);
@@ -444,11 +440,11 @@ public final class Worker implements FrameSink {
     }
 
     /** Accepts a connection of the process. */
-    private int accept(SocketDirectory directory, String what) throws IOException {
+    private int accept(StartSocket socket, String what) throws IOException {
         Process started = requireNonNull(process);
         long deadline = System.nanoTime() + CONNECT_LIMIT.toNanos();
         while (true) {
-            int connection = directory.accept(CONNECT_SLICE_MILLIS);
+            int connection = socket.accept(CONNECT_SLICE_MILLIS);
             if (connection >= 0) {
                 return connection;
             } else if (!started.isAlive()) {

@@ -165,11 +165,20 @@ class EnvironmentsTest {
     @Test
     void refusesEnvironmentsWithTheTextsOfTheReference() throws IOException {
         Path missing = directory.resolve("missing");
-        failure(ErrorCode.INTERNAL, "Failed to get the canonical path for " + missing + ".", model(missing.toString()));
+        String expected = " EXECUTION_ENV_PATH: no such file (expected: a directory with bin/python3, or an archive";
+        failure(
+                ErrorCode.INTERNAL,
+                "Failed to get the canonical path for " + missing + "." + expected + ")",
+                model(missing.toString()));
+        failure(
+                ErrorCode.INTERNAL,
+                "Failed to get the canonical path for $TRITON_MODEL_DIRECTORY/env." + expected
+                        + "; $$TRITON_MODEL_DIRECTORY with two $ is the directory of the model)",
+                model("$TRITON_MODEL_DIRECTORY/env"));
         Path link = Files.createSymbolicLink(directory.resolve("link"), missing);
         failure(
                 ErrorCode.INTERNAL,
-                "Failed to get the canonical path for " + link + ". It is a link to " + missing + ".",
+                "Failed to get the canonical path for " + link + ". It is a link to " + missing + "." + expected + ")",
                 model(link.toString()));
         Path empty = Files.createDirectory(directory.resolve("empty"));
         failure(

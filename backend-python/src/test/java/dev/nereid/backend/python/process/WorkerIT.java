@@ -42,7 +42,7 @@ final class WorkerIT {
 
             def connect():
                 connection = socket.socket(socket.AF_UNIX)
-                connection.connect(arguments["channel"])
+                connection.connect("\\0" + arguments["channel"][1:])
                 return connection
 
             def text(value):
