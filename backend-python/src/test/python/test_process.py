@@ -86,6 +86,13 @@ class LifeCycleTest(ProcessTest):
         self.assertEqual("t", process.hello["token"])
         self.assertTrue(process.hello["numpy"])
 
+    def test_the_kernel_chooses_it_before_the_server(self):
+        def score(process):
+            with open("/proc/%s/oom_score_adj" % process) as file:
+                return int(file.read())
+        process = self.loaded("class TritonPythonModel:\n    pass\n")
+        self.assertEqual(min(1000, score("self") + 500), score(process.process.pid))
+
     def wrapper(self, command):
         path = os.path.join(self.directory, "python")
         with open(path, "w") as file:

@@ -38,6 +38,7 @@ INLINE_LIMIT = 16384
 LOG_LIMIT = 65536
 _LONGEST_FILE = 1024
 _IDS_LIMIT = 4096
+_MEMORY_SCORE = 500
 _MOST_CANCELLED = 65536
 _COLLECT_SECONDS = 1.0
 _LOOP_SECONDS = 2.0
@@ -910,6 +911,18 @@ def _remove(address: str) -> None:
         pass
 
 
+def _be_chosen_before_the_server() -> None:
+    """Lets the kernel kill this process, and not the server, when memory runs out. Processes of the model inherit that."""
+    path = "/proc/self/oom_score_adj"
+    try:
+        with open(path) as file:
+            score = int(file.read())
+        with open(path, "w") as file:
+            file.write(str(min(1000, score + _MEMORY_SCORE)))
+    except (OSError, ValueError):  # another kernel, or not allowed
+        pass
+
+
 def main(
     connection: Any, address: str, life: Optional[str], hello: bytes, on_term: str, parent: Optional[str]
 ) -> int:
@@ -931,6 +944,7 @@ def main(
         pass
     if parent:
         _end_with_parent(int(parent))
+    _be_chosen_before_the_server()
     try:
         connection.sendall(hello)
         if life:

@@ -159,6 +159,7 @@ public final class Executions {
                 return execution;
             } catch (InputMemoryException e) {
                 e.request().fail(e.error());
+                errors.accept(e.getMessage() + " (setting shm-limit-byte-size)", "");
                 requests = requests.stream()
                         .filter(request -> !request.equals(e.request()))
                         .toList();
