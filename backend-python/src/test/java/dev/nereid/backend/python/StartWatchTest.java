@@ -45,7 +45,13 @@ class StartWatchTest {
 
     @Test
     void logsALineEachThirtySeconds() {
-        watch.watch(start, "m_0", "import and initialize", Optional.empty(), kills::add, () -> stacks.add(clock.getAsLong()));
+        watch.watch(
+                start,
+                "m_0",
+                "import and initialize",
+                Optional.empty(),
+                kills::add,
+                () -> stacks.add(clock.getAsLong()));
 
         advance(Duration.ofSeconds(29));
         assertThat(log.lines()).isEmpty();
@@ -65,7 +71,13 @@ class StartWatchTest {
 
     @Test
     void endsAStartAfterItsLimit() {
-        watch.watch(start, "m_0", "import and initialize", Optional.of(Duration.ofMillis(1500)), kills::add, () -> stacks.add(clock.getAsLong()));
+        watch.watch(
+                start,
+                "m_0",
+                "import and initialize",
+                Optional.of(Duration.ofMillis(1500)),
+                kills::add,
+                () -> stacks.add(clock.getAsLong()));
 
         advance(Duration.ofSeconds(1));
         assertThat(kills).isEmpty();
@@ -75,7 +87,13 @@ class StartWatchTest {
 
     @Test
     void leavesAStartAloneThatIsDone() {
-        watch.watch(start, "m_0", "import and initialize", Optional.of(Duration.ofSeconds(1)), kills::add, () -> stacks.add(clock.getAsLong()));
+        watch.watch(
+                start,
+                "m_0",
+                "import and initialize",
+                Optional.of(Duration.ofSeconds(1)),
+                kills::add,
+                () -> stacks.add(clock.getAsLong()));
         start.completeExceptionally(new IllegalStateException());
 
         advance(Duration.ofMinutes(1));

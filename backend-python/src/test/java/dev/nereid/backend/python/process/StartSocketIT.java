@@ -1,5 +1,6 @@
 package dev.nereid.backend.python.process;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -55,7 +56,8 @@ class StartSocketIT {
 
             assertThat(accept(socket, process)).isNegative();
             assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
-            assertThat(new String(process.getInputStream().readAllBytes())).isEqualToIgnoringNewLines("True");
+            assertThat(new String(process.getInputStream().readAllBytes(), UTF_8))
+                    .isEqualToIgnoringNewLines("True");
         }
     }
 
