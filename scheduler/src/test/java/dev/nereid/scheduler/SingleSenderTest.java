@@ -22,6 +22,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -192,18 +194,44 @@ final class SingleSenderTest {
     @Test
     @Timeout(20)
     void oneOfTwoEndsIsTheResponse() throws InterruptedException {
-        for (int i = 0; i < 200; i++) {
-            senders.clear();
-            try (Execution execution = with(this::detachFirst)) {
-                Execution.submit(execution, 1, 1);
-                execution.run();
-                ResponseSender sender = senders.getFirst();
-                InferenceResponse response = response(sender, 8);
-                Thread other = Thread.ofPlatform().start(sender::complete);
-                sender.complete(response);
-                other.join();
-                assertThat(execution.observers.getFirst().hasEnded()).isTrue();
-            }
+        for (int i = 0; i < 2000; i++) {
+            endTwice(ResponseSender::complete);
+        }
+    }
+
+    @Test
+    @Timeout(20)
+    void aResponseBesideAnEndEndsTheRequest() throws InterruptedException {
+        for (int i = 0; i < 2000; i++) {
+            endTwice(ResponseSender::send);
+        }
+    }
+
+    /** Responds on this thread, and ends the sender on another one at the same time. */
+    private void endTwice(BiConsumer<ResponseSender, InferenceResponse> respond) throws InterruptedException {
+        senders.clear();
+        try (Execution execution = with(this::detachFirst)) {
+            Execution.submit(execution, 1, 1);
+            execution.run();
+            ResponseSender sender = senders.getFirst();
+            InferenceResponse response = response(sender, 8);
+            AtomicInteger arrived = new AtomicInteger();
+            Thread other = Thread.ofPlatform().start(() -> {
+                meet(arrived);
+                sender.complete();
+            });
+            meet(arrived);
+            respond.accept(sender, response);
+            other.join();
+            assertThat(execution.observers.getFirst().hasEnded()).isTrue();
+        }
+    }
+
+    /** Waits for the other one of two threads, without a change of threads. */
+    private static void meet(AtomicInteger arrived) {
+        arrived.incrementAndGet();
+        while (arrived.get() < 2) {
+            Thread.onSpinWait();
         }
     }
 

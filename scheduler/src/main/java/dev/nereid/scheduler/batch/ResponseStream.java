@@ -319,15 +319,22 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
     @Override
     public void send(InferenceResponse response) {
         ResponseBuilder builder = own(response);
-        checkFirst(builder);
-        send(builder);
+        boolean retained = tryRetain(); // before the step to the response: an end leaves the request to it from then on
+        try {
+            checkFirst(builder);
+            if (retained) {
+                sendRetained(builder);
+            } else {
+                drop(builder);
+            }
+        } finally {
+            if (retained) {
+                request.release();
+            }
+        }
     }
 
-    private void send(ResponseBuilder builder) {
-        if (!tryRetain()) {
-            drop(builder);
-            return;
-        }
+    private void sendRetained(ResponseBuilder builder) {
         try {
             if (dropsResponses()) {
                 drop(builder);
@@ -343,8 +350,6 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
         } catch (RuntimeException | Error e) {
             failUnexpectedly(e);
             throw e;
-        } finally {
-            request.release();
         }
     }
 
@@ -413,11 +418,12 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
     @Override
     public void sendError(BackendException error) {
         ResponseEvent event = new ResponseEvent.FailedResponse(SchedulerErrors.of(requireNonNull(error, "error")));
-        checkFirst(null);
-        if (!tryRetain()) {
-            return;
-        }
+        boolean retained = tryRetain(); // as in send
         try {
+            checkFirst(null);
+            if (!retained) {
+                return;
+            }
             if (dropsResponses()) {
                 endCancelled();
             } else if (single) {
@@ -427,7 +433,9 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
                 add(event, false);
             }
         } finally {
-            request.release();
+            if (retained) {
+                request.release();
+            }
         }
     }
 
@@ -439,6 +447,17 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
     @Override
     public void complete(InferenceResponse last) {
         ResponseBuilder builder = own(last);
+        boolean retained = tryRetain(); // as in send
+        try {
+            complete(builder, retained);
+        } finally {
+            if (retained) {
+                request.release();
+            }
+        }
+    }
+
+    private void complete(ResponseBuilder builder, boolean retained) {
         try {
             checkFirst(builder);
         } catch (IllegalStateException e) {
@@ -446,8 +465,8 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
             throw e;
         }
         if (!end()) { // another thread has ended it
-            if (single) {
-                send(builder);
+            if (single && retained) {
+                sendRetained(builder);
             } else {
                 drop(builder);
             }
