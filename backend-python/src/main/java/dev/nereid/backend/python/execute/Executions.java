@@ -85,7 +85,6 @@ public final class Executions {
     public void execute(Batch batch, Runnable ended) {
         Execution execution = prepare(batch, ended);
         if (execution == null) {
-            ended.run();
             return;
         }
         try {
@@ -119,12 +118,10 @@ public final class Executions {
         try {
             execution = prepare(batch, ended);
         } catch (RuntimeException | Error e) {
-            ended.run();
             handle.fail(failure(e));
             return;
         }
         if (execution == null) {
-            ended.run();
             handle.complete();
             return;
         }
@@ -148,24 +145,38 @@ public final class Executions {
     /**
      * Encodes an execution. Requests whose inputs find no memory fail alone.
      *
-     * @return the execution, whose frame the encoder has; {@code null} if no request is left
+     * @return the execution, whose frame the encoder has; {@code null} if no request is left: then, and after an exception,
+     *     the execution has ended
      */
     private @Nullable Execution prepare(Batch batch, Runnable ended) {
-        List<InferenceRequest> requests = batch.requests();
-        while (!requests.isEmpty()) {
-            Execution execution = newExecution(batch, requests, ended);
-            try {
-                encoder.encode(execution.id(), execution.first(), requests);
-                return execution;
-            } catch (InputMemoryException e) {
-                e.request().fail(e.error());
-                errors.accept(e.getMessage() + " (setting shm-limit-byte-size)", "");
-                requests = requests.stream()
-                        .filter(request -> !request.equals(e.request()))
-                        .toList();
+        boolean isPrepared = false;
+        try {
+            List<InferenceRequest> requests = batch.requests();
+            while (!requests.isEmpty()) {
+                Execution execution = newExecution(batch, requests, ended);
+                try {
+                    encoder.encode(execution.id(), execution.first(), requests);
+                    isPrepared = true;
+                    return execution;
+                } catch (InputMemoryException e) {
+                    requests = withoutRefused(requests, e);
+                }
+            }
+            return null;
+        } finally {
+            if (!isPrepared) {
+                ended.run();
             }
         }
-        return null;
+    }
+
+    /** Fails the request whose input found no memory, and returns the others. */
+    private List<InferenceRequest> withoutRefused(List<InferenceRequest> requests, InputMemoryException refusal) {
+        refusal.request().fail(refusal.error());
+        errors.accept(refusal.getMessage() + " (setting shm-limit-byte-size)", "");
+        return requests.stream()
+                .filter(request -> !request.equals(refusal.request()))
+                .toList();
     }
 
     private Execution newExecution(Batch batch, List<InferenceRequest> requests, Runnable ended) {

@@ -35,6 +35,7 @@ public final class SocketCalls {
     public static final int SIGQUIT = 3;
 
     private static final int SIGKILL = 9;
+    private static final int WNOHANG = 1;
 
     private static final int AF_UNIX = 1;
     private static final int SOCK_STREAM = 1;
@@ -78,6 +79,9 @@ public final class SocketCalls {
     private static final MethodHandle CLOSE = CLibrary.failing("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
     private static final MethodHandle KILL =
             CLibrary.failing("kill", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
+
+    private static final MethodHandle WAIT =
+            CLibrary.failing("waitpid", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
 
     private SocketCalls() {}
 
@@ -309,6 +313,26 @@ public final class SocketCalls {
     public static void killGroup(long leader) {
         if (leader > 1) {
             boolean _ = kill(-leader, SIGKILL);
+        }
+    }
+
+    /**
+     * Takes the status of a process of a group that has ended and whose parent is this process, as the first process of a
+     * container is for those whose parent has ended. Never waits.
+     *
+     * @param leader the number of the process that has made the group, for which somebody has waited already
+     * @return whether this process has more children in the group
+     */
+    public static boolean reapGroup(long leader) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment state = CLibrary.state(arena);
+            int reaped;
+            do {
+                reaped = (int) WAIT.invokeExact(state, Math.toIntExact(-leader), MemorySegment.NULL, WNOHANG);
+            } while (reaped > 0);
+            return reaped == 0;
+        } catch (Throwable e) {
+            throw CLibrary.notCalled("waitpid", e);
         }
     }
 

@@ -29,6 +29,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
@@ -48,6 +49,7 @@ public final class Worker implements FrameSink {
     private static final Duration END_LIMIT = Duration.ofSeconds(2);
 
     private static final Duration OUTPUT_LIMIT = Duration.ofSeconds(1);
+    private static final long REAP_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final int KIB_SHIFT = 10;
     private static final int NONE = -1;
     private static final int HEXADECIMAL = 16;
@@ -312,6 +314,7 @@ public final class Worker implements FrameSink {
         ended.complete(end);
         failAnswers(end);
         turns.wake();
+        orLog(this::reapGroup);
     }
 
     /** Says why the process cannot be used, and ends it. */
@@ -350,13 +353,26 @@ public final class Worker implements FrameSink {
      * just ended, which the kernel does not use again before all others.
      */
     private void killGroup() {
+        if (isLeader()) {
+            SocketCalls.killGroup(requireNonNull(process).pid());
+        }
+    }
+
+    /** Lets nothing of the group stay as a process that has ended, if this process has become its parent. */
+    private void reapGroup() {
+        long deadline = System.nanoTime() + END_LIMIT.toNanos();
+        while (isLeader() && SocketCalls.reapGroup(requireNonNull(process).pid()) && System.nanoTime() - deadline < 0) {
+            LockSupport.parkNanos(this, REAP_PAUSE_NANOS);
+        }
+    }
+
+    /** Returns whether the process that was started is the one that has made the group: no wrapper is in between. */
+    private boolean isLeader() {
         Process leader = process;
-        if (leader != null
+        return leader != null
                 && hello.isDone()
                 && !hello.isCompletedExceptionally()
-                && hello.join().process() == leader.pid()) {
-            SocketCalls.killGroup(leader.pid());
-        }
+                && hello.join().process() == leader.pid();
     }
 
     private void orLog(Runnable action) {

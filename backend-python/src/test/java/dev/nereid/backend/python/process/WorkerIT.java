@@ -1,5 +1,7 @@
 package dev.nereid.backend.python.process;
 
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.backend.python.frame.FrameReader;
@@ -7,6 +9,10 @@ import dev.nereid.backend.python.frame.FrameType;
 import dev.nereid.backend.python.frame.FrameWriter;
 import dev.nereid.testkit.RecordedLog;
 import java.io.IOException;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.invoke.MethodHandle;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -59,6 +65,8 @@ final class WorkerIT {
             """;
 
     private static final String CONNECT = "channel = connect()\nchannel.sendall(hello())\nlife = connect()\n";
+
+    private static final int PR_SET_CHILD_SUBREAPER = 36;
 
     @TempDir
     private Path directory;
@@ -234,6 +242,55 @@ final class WorkerIT {
 
         assertThat(end(worker).describe()).contains("exit code 5");
         assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(10));
+    }
+
+    /** Returns the lines of processes that have ended, and wait for this process as their parent. */
+    private static List<String> endedChildren() throws IOException {
+        String ended = ") Z " + ProcessHandle.current().pid() + " ";
+        List<String> found = new ArrayList<>();
+        try (DirectoryStream<Path> processes = Files.newDirectoryStream(Path.of("/proc"), "[0-9]*")) {
+            for (Path process : processes) {
+                try {
+                    String stat = Files.readString(process.resolve("stat"));
+                    if (stat.contains(ended)) {
+                        found.add(stat);
+                    }
+                } catch (IOException e) {
+                    // It is gone.
+                }
+            }
+        }
+        return found;
+    }
+
+    /** As in a container, where the server is the first process. */
+    @Test
+    void leavesNoEndedProcessesWhereItBecomesTheirParent() throws Throwable {
+        MethodHandle control = Linker.nativeLinker()
+                .downcallHandle(
+                        Linker.nativeLinker().defaultLookup().findOrThrow("prctl"),
+                        FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG));
+        assertThat((int) control.invokeExact(PR_SET_CHILD_SUBREAPER, 1L)).isZero();
+        try {
+            Worker worker = start(CONNECT + """
+                    os.setpgid(0, 0)
+                    for _ in range(3):
+                        if os.fork() == 0:
+                            time.sleep(600)
+                    print("forked", flush=True)
+                    os._exit(5)
+                    """);
+
+            assertThat(end(worker).describe()).contains("exit code 5");
+            assertThat(lines).contains("forked");
+            long begin = System.nanoTime();
+            while (!endedChildren().isEmpty()) {
+                assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(30));
+                Thread.onSpinWait();
+            }
+        } finally {
+            int _ = (int) control.invokeExact(PR_SET_CHILD_SUBREAPER, 0L);
+        }
     }
 
     @Test
