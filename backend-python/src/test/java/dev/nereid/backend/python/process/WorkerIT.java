@@ -265,6 +265,7 @@ final class WorkerIT {
 
     /** As in a container, where the server is the first process. */
     @Test
+    @SuppressWarnings("restricted")
     void leavesNoEndedProcessesWhereItBecomesTheirParent() throws Throwable {
         MethodHandle control = Linker.nativeLinker()
                 .downcallHandle(
