@@ -16,7 +16,7 @@ import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Functions of the C library for sockets and signals, on Linux. Stateless; safe for use by any thread.
+ * Functions of the C library for sockets, on Linux. Stateless; safe for use by any thread.
  *
  * <p>Sockets of the JDK wait for a socket in a selector before they write without blocking, which takes longer than the
  * exchange with a process.
@@ -30,12 +30,6 @@ public final class SocketCalls {
 
     /** The result of {@link #send} and {@link #receive} if the other side is gone. */
     public static final long GONE = 0;
-
-    /** The signal upon which the process writes the stacks of its threads. */
-    public static final int SIGQUIT = 3;
-
-    private static final int SIGKILL = 9;
-    private static final int WNOHANG = 1;
 
     private static final int AF_UNIX = 1;
     private static final int SOCK_STREAM = 1;
@@ -77,11 +71,6 @@ public final class SocketCalls {
     private static final MethodHandle SHUTDOWN =
             CLibrary.failing("shutdown", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
     private static final MethodHandle CLOSE = CLibrary.failing("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
-    private static final MethodHandle KILL =
-            CLibrary.failing("kill", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
-
-    private static final MethodHandle WAIT =
-            CLibrary.failing("waitpid", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
 
     private SocketCalls() {}
 
@@ -302,52 +291,6 @@ public final class SocketCalls {
             int ignored = (int) CLOSE.invokeExact(CLibrary.state(arena), descriptor);
         } catch (Throwable e) {
             throw CLibrary.notCalled("close", e);
-        }
-    }
-
-    /**
-     * Kills the processes of a group.
-     *
-     * @param leader the number of the process that has made the group, above 1; it may have ended just now
-     */
-    public static void killGroup(long leader) {
-        if (leader > 1) {
-            boolean _ = kill(-leader, SIGKILL);
-        }
-    }
-
-    /**
-     * Takes the status of a process of a group that has ended and whose parent is this process, as the first process of a
-     * container is for those whose parent has ended. Never waits.
-     *
-     * @param leader the number of the process that has made the group, for which somebody has waited already
-     * @return whether this process has more children in the group
-     */
-    public static boolean reapGroup(long leader) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment state = CLibrary.state(arena);
-            int reaped;
-            do {
-                reaped = (int) WAIT.invokeExact(state, Math.toIntExact(-leader), MemorySegment.NULL, WNOHANG);
-            } while (reaped > 0);
-            return reaped == 0;
-        } catch (Throwable e) {
-            throw CLibrary.notCalled("waitpid", e);
-        }
-    }
-
-    /**
-     * Sends a signal to a process.
-     *
-     * @param process the number of a process that has not been waited for
-     * @param signal the number of the signal
-     * @return whether it was sent
-     */
-    public static boolean kill(long process, int signal) {
-        try (Arena arena = Arena.ofConfined()) {
-            return (int) KILL.invokeExact(CLibrary.state(arena), Math.toIntExact(process), signal) == 0;
-        } catch (Throwable e) {
-            throw CLibrary.notCalled("kill", e);
         }
     }
 }

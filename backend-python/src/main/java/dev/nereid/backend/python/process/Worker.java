@@ -10,6 +10,7 @@ import dev.nereid.backend.python.frame.FrameReader;
 import dev.nereid.backend.python.frame.FrameSink;
 import dev.nereid.backend.python.frame.FrameType;
 import dev.nereid.backend.python.frame.FrameWriter;
+import dev.nereid.backend.python.posix.ProcessCalls;
 import dev.nereid.backend.python.posix.SocketCalls;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
@@ -216,8 +217,8 @@ public final class Worker implements FrameSink {
         ending.lock();
         try {
             // A number is not used again before its process has been waited for, after which it is not alive.
-            if (running != null && running.isAlive() && catches(running.pid(), SocketCalls.SIGQUIT)) {
-                SocketCalls.kill(running.pid(), SocketCalls.SIGQUIT);
+            if (running != null && running.isAlive() && catches(running.pid(), ProcessCalls.SIGQUIT)) {
+                ProcessCalls.kill(running.pid(), ProcessCalls.SIGQUIT);
             }
         } finally {
             ending.unlock();
@@ -354,14 +355,16 @@ public final class Worker implements FrameSink {
      */
     private void killGroup() {
         if (isLeader()) {
-            SocketCalls.killGroup(requireNonNull(process).pid());
+            ProcessCalls.killGroup(requireNonNull(process).pid());
         }
     }
 
     /** Lets nothing of the group stay as a process that has ended, if this process has become its parent. */
     private void reapGroup() {
         long deadline = System.nanoTime() + END_LIMIT.toNanos();
-        while (isLeader() && SocketCalls.reapGroup(requireNonNull(process).pid()) && System.nanoTime() - deadline < 0) {
+        while (isLeader()
+                && ProcessCalls.reapGroup(requireNonNull(process).pid())
+                && System.nanoTime() - deadline < 0) {
             LockSupport.parkNanos(this, REAP_PAUSE_NANOS);
         }
     }
