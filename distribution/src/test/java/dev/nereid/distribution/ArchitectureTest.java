@@ -1,5 +1,6 @@
 package dev.nereid.distribution;
 
+import static com.tngtech.archunit.base.DescribedPredicate.alwaysTrue;
 import static com.tngtech.archunit.base.DescribedPredicate.describe;
 import static com.tngtech.archunit.base.DescribedPredicate.not;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
@@ -49,6 +50,7 @@ class ArchitectureTest {
             "frontend-grpc",
             "backend-testkit",
             "server-testkit",
+            "backend-native",
             "backend-onnx",
             "backend-tensorrt",
             "backend-tensorflow",
@@ -74,6 +76,7 @@ class ArchitectureTest {
     private static final String HTTP = "dev.nereid.http..";
     private static final String GRPC = "dev.nereid.grpc..";
     private static final String BACKENDS = "dev.nereid.backend..";
+    private static final String NATIVES = "dev.nereid.backend.natives..";
     private static final String TENSORFLOW_FILES = "dev.nereid.backend.tensorflow.graph..";
     private static final String CACHES = "dev.nereid.cache..";
     private static final String STORAGES = "dev.nereid.storage..";
@@ -136,6 +139,18 @@ class ArchitectureTest {
                         .dependOnClassesThat(resideInAPackage("org.tensorflow..")
                                 .and(DescribedPredicate.not(resideInAPackage("org.tensorflow.proto.."))))
                         .because("of TensorFlow Java the messages alone are used, which load nothing native"),
+                slices().matching("dev.nereid.backend.(*)..")
+                        .should()
+                        .notDependOnEachOther()
+                        .ignoreDependency(alwaysTrue(), resideInAPackage(NATIVES))
+                        .because("backends have what several of them need from backend-native"),
+                classes()
+                        .that()
+                        .resideInAPackage(NATIVES)
+                        .should()
+                        .onlyDependOnClassesThat()
+                        .resideInAnyPackage(NATIVES, SPI, JDK, NULLNESS, "com.google.errorprone.annotations..")
+                        .because("it knows no framework"),
                 noClasses()
                         .that()
                         .resideInAPackage(API)

@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.natives.OptionValues;
 import dev.nereid.spi.Parameters;
 import java.util.HashMap;
 import java.util.List;

@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.natives.OptionValues;
 import dev.nereid.backend.onnx.ort.OrtSessionOptions;
 import dev.nereid.backend.onnx.ort.OrtThreads;
 import dev.nereid.spi.Device;

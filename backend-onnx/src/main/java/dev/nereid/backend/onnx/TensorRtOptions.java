@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.natives.OptionValues;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;

@@ -23,7 +23,11 @@ class PluginDirectoryIT {
 
             assertThat(names)
                     .containsExactlyInAnyOrder(
-                            "nereid-backend-onnx.jar", "onnxruntime.jar", "sbom.cdx.json", "THIRD-PARTY.txt");
+                            "nereid-backend-onnx.jar",
+                            "nereid-backend-native.jar",
+                            "onnxruntime.jar",
+                            "sbom.cdx.json",
+                            "THIRD-PARTY.txt");
         }
     }
 
@@ -31,7 +35,7 @@ class PluginDirectoryIT {
     void namesItsProviderAndTheVersionOfTheContract() throws IOException {
         try (Stream<Path> files = Files.list(DIRECTORY);
                 JarFile jar = new JarFile(
-                        files.filter(file -> file.getFileName().toString().startsWith("nereid-"))
+                        files.filter(file -> file.getFileName().toString().startsWith("nereid-backend-onnx"))
                                 .findFirst()
                                 .orElseThrow()
                                 .toFile())) {

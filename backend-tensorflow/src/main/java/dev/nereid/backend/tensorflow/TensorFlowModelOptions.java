@@ -1,5 +1,6 @@
 package dev.nereid.backend.tensorflow;
 
+import dev.nereid.backend.natives.OptionValues;
 import dev.nereid.backend.tensorflow.graph.Executor;
 import dev.nereid.backend.tensorflow.graph.GraphOperators;
 import dev.nereid.backend.tensorflow.graph.SessionConfig;

@@ -18,7 +18,11 @@ class PluginDirectoryIT {
     void holdsTheBackendItsMessagesAndThePackedLibraryApart() throws IOException {
         assertThat(names(DIRECTORY))
                 .containsExactlyInAnyOrder(
-                        "nereid-backend-tensorflow.jar", "tensorflow-core-native.jar", "protobuf-java.jar", "natives");
+                        "nereid-backend-tensorflow.jar",
+                        "nereid-backend-native.jar",
+                        "tensorflow-core-native.jar",
+                        "protobuf-java.jar",
+                        "natives");
         assertThat(names(DIRECTORY.resolve("natives"))).containsExactly("tensorflow-core-native.jar");
         try (Stream<Path> files = Files.list(DIRECTORY.resolve("natives"));
                 JarFile natives = new JarFile(files.findFirst().orElseThrow().toFile())) {
@@ -41,7 +45,7 @@ class PluginDirectoryIT {
     void namesItsProviderAndTheVersionOfTheContract() throws IOException {
         try (Stream<Path> files = Files.list(DIRECTORY);
                 JarFile jar = new JarFile(
-                        files.filter(file -> file.getFileName().toString().startsWith("nereid-"))
+                        files.filter(file -> file.getFileName().toString().startsWith("nereid-backend-tensorflow"))
                                 .findFirst()
                                 .orElseThrow()
                                 .toFile())) {

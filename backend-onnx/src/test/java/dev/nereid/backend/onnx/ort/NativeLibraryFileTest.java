@@ -3,6 +3,7 @@ package dev.nereid.backend.onnx.ort;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.backend.natives.HostMachine;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URL;
@@ -69,7 +70,7 @@ class NativeLibraryFileTest {
 
     @Test
     void putsTheLibrariesOfProvidersBesideTheLibraryThatOpensThem() throws IOException {
-        NativePlatform platform = NativePlatform.of("Linux", "x86_64");
+        NativePlatform platform = NativePlatform.of(new HostMachine("Linux", "x86_64"));
         Path root = Files.createTempDirectory(directory.getParent(), "classes");
         for (String name : List.of("", "_providers_shared", "_providers_cuda", "_providers_tensorrt", "4j_jni")) {
             write(root, platform, "libonnxruntime" + name + ".so", "content" + name);
@@ -91,7 +92,7 @@ class NativeLibraryFileTest {
 
     @Test
     void replacesALibraryOfAProviderThatWasCutShort() throws IOException {
-        NativePlatform platform = NativePlatform.of("Linux", "x86_64");
+        NativePlatform platform = NativePlatform.of(new HostMachine("Linux", "x86_64"));
         Path root = Files.createTempDirectory(directory.getParent(), "classes");
         write(root, platform, "libonnxruntime.so", "library");
         write(root, platform, "libonnxruntime_providers_cuda.so", "provider");
@@ -110,7 +111,7 @@ class NativeLibraryFileTest {
     /** The artifact for the CPU on Windows has the library that providers share, and no provider. */
     @Test
     void leavesOutTheSharedLibraryWithoutAProvider() throws IOException {
-        NativePlatform platform = NativePlatform.of("Windows", "x86_64");
+        NativePlatform platform = NativePlatform.of(new HostMachine("Windows", "x86_64"));
         Path root = Files.createTempDirectory(directory.getParent(), "classes");
         write(root, platform, "onnxruntime.dll", "library");
         write(root, platform, "onnxruntime_providers_shared.dll", "shared");

@@ -1,5 +1,7 @@
 package dev.nereid.backend.tensorflow.capi;
 
+import dev.nereid.backend.natives.LibraryDirectory;
+import dev.nereid.backend.natives.LoadedLibraries;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;

@@ -1,5 +1,6 @@
 package dev.nereid.backend.tensorflow.capi;
 
+import dev.nereid.backend.natives.ReferenceCount;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
@@ -67,7 +68,7 @@ public final class TfLibrary implements AutoCloseable {
             throw new IllegalStateException(reason);
         });
         synchronized (PROCESS) { // between the look at what is mapped and the mapping
-            Path file = NativeLibrary.find(platform, plugin, classes, cache.toAbsolutePath());
+            Path file = platform.library(plugin, classes, cache.toAbsolutePath());
             try (Arena scratch = Arena.ofConfined()) {
                 CMemory.setEnvironment(scratch.allocateFrom(LOG_LEVEL), scratch.allocateFrom(ERRORS));
             }

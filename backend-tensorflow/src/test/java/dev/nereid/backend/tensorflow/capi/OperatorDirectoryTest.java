@@ -3,6 +3,8 @@ package dev.nereid.backend.tensorflow.capi;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.nereid.backend.natives.LibraryDirectory;
+import dev.nereid.backend.natives.LoadedLibraries;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.channels.FileChannel;

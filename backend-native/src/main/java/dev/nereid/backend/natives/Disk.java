@@ -1,4 +1,4 @@
-package dev.nereid.backend.tensorflow.capi;
+package dev.nereid.backend.natives;
 
 import java.io.IOException;
 import java.io.InputStream;

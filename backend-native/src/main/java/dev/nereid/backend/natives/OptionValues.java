@@ -1,4 +1,4 @@
-package dev.nereid.backend.onnx;
+package dev.nereid.backend.natives;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
@@ -14,14 +14,17 @@ import java.util.regex.Pattern;
  *
  * @param values the options by name, which word the end of each error
  */
-record OptionValues(Parameters values) {
+public record OptionValues(Parameters values) {
     private static final Pattern NUMBER = Pattern.compile("\\s*([+-]?\\d+)");
 
     /**
-     * Returns the whole number at the beginning of the value. The reference server reads it the same way; empty if the
-     * option is not given.
+     * Returns the whole number at the beginning of the value. The reference server reads it the same way.
+     *
+     * @param name the name of the option
+     * @return the number; empty if the option is not given
+     * @throws BackendException if the value begins with no number, or with one beyond 32 bits
      */
-    OptionalInt number(String name) {
+    public OptionalInt number(String name) {
         Optional<String> given = values.text(name);
         if (given.isEmpty()) {
             return OptionalInt.empty();
@@ -38,8 +41,15 @@ record OptionValues(Parameters values) {
         throw refused("failed to convert '" + text + "' to integral number", name, "a whole number");
     }
 
-    /** Returns a truth value, in the words of the reference server. It is empty if the option is not given. */
-    Optional<Boolean> truth(String name) {
+    /**
+     * Returns a truth value, in the words of the reference server: {@code 1}, {@code true}, {@code on} or {@code 0},
+     * {@code false}, {@code off}, in upper or lower case.
+     *
+     * @param name the name of the option
+     * @return the value; empty if the option is not given
+     * @throws BackendException if the value is another word
+     */
+    public Optional<Boolean> truth(String name) {
         return values.text(name).map(text -> switch (text.toLowerCase(Locale.ROOT)) {
             case "1", "true", "on" -> true;
             case "0", "false", "off" -> false;
@@ -47,8 +57,15 @@ record OptionValues(Parameters values) {
         });
     }
 
-    /** Returns an exception about the value of an option. Its message begins with the text of the reference server. */
-    BackendException refused(String text, String name, String expected) {
+    /**
+     * Returns an exception about the value of an option. Its message begins with the text of the reference server.
+     *
+     * @param text what is wrong, in the words of the reference server
+     * @param name the name of the option
+     * @param expected what the value may be
+     * @return the exception, with {@link ErrorCode#INVALID_ARGUMENT}
+     */
+    public BackendException refused(String text, String name, String expected) {
         return new BackendException(
                 ErrorCode.INVALID_ARGUMENT, text + "; " + values.label(name) + " (expected: " + expected + ")");
     }

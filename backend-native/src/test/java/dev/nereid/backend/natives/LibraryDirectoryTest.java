@@ -1,4 +1,4 @@
-package dev.nereid.backend.tensorflow.capi;
+package dev.nereid.backend.natives;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -32,9 +32,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Finding, unpacking and removing, with small files in place of libraries. */
-class NativeLibraryTest {
-    private static final NativePlatform PLATFORM = NativePlatform.of("Linux", "x86_64");
+class LibraryDirectoryTest {
+    private static final String LIBRARY = "libtensorflow_cc.so.2";
+    private static final String GPU = "org/tensorflow/internal/c_api/linux-x86_64-gpu/";
     private static final String PREFIX = "org/tensorflow/internal/c_api/linux-x86_64/";
+    private static final NativeProduct PRODUCT = new NativeProduct("TensorFlow", "tensorflow", LIBRARY, "700 MB");
+    private static final LibrarySource SOURCE = new LibrarySource(
+            "tensorflow-core-native-…-linux-x86_64.jar",
+            List.of(GPU, PREFIX),
+            List.of(LIBRARY),
+            name -> !name.startsWith("libjni"));
 
     @TempDir
     private Path directory;
@@ -72,7 +79,9 @@ class NativeLibraryTest {
 
     private Path find(Disk disk, Path... mapped) throws IOException {
         try (URLClassLoader empty = new URLClassLoader(new URL[0], null)) {
-            return NativeLibrary.find(PLATFORM, plugin, empty, cache, List.of(mapped), disk);
+            LibraryArchive archive = LibraryArchive.find(plugin, empty, List.of(SOURCE));
+            return LibraryDirectory.find(PRODUCT, archive, cache, List.of(mapped), disk)
+                    .resolve(LIBRARY);
         }
     }
 
@@ -329,6 +338,31 @@ class NativeLibraryTest {
                 .isInstanceOf(IOException.class)
                 .hasMessage("libtensorflow_cc.so.2: missing (expected: tensorflow-core-native-…-linux-x86_64.jar in the"
                         + " directory natives of the plugin)");
+    }
+
+    @Test
+    void findsAJarThatTheClassLoaderHas() throws IOException {
+        Path own = Files.move(artifact("one"), plugin.resolve("own jar.jar"));
+        try (URLClassLoader classes = new URLClassLoader(new URL[] {own.toUri().toURL()}, null)) {
+            LibraryArchive archive = LibraryArchive.find(plugin, classes, List.of(SOURCE));
+
+            assertThat(LibraryDirectory.find(PRODUCT, archive, cache).resolve(LIBRARY))
+                    .hasContent("one");
+        }
+    }
+
+    @Test
+    void prefersTheFirstDirectoryOfAJar() throws IOException {
+        Path jar = Files.createDirectories(plugin.resolve("natives")).resolve("both.jar");
+        try (OutputStream out = Files.newOutputStream(jar);
+                ZipOutputStream zip = new ZipOutputStream(out)) {
+            write(zip, LIBRARY, "of the CPU");
+            zip.putNextEntry(new ZipEntry(GPU + LIBRARY));
+            zip.write("of the GPU".getBytes(StandardCharsets.UTF_8));
+            zip.closeEntry();
+        }
+
+        assertThat(find()).hasContent("of the GPU");
     }
 
     @Test

@@ -1,4 +1,4 @@
-package dev.nereid.backend.tensorflow.capi;
+package dev.nereid.backend.natives;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

@@ -1,6 +1,5 @@
-package dev.nereid.backend.tensorflow.capi;
+package dev.nereid.backend.natives;
 
-import java.io.EOFException;
 import java.io.IOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileAlreadyExistsException;
@@ -8,67 +7,62 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.Comparator;
-import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
-import java.util.stream.Stream;
-import java.util.zip.ZipException;
 
 /**
- * The directory that the libraries of an artifact are unpacked into. Immutable; safe from several processes.
+ * Unpacks the libraries of a framework into a directory of a cache. Immutable; safe from several processes.
  *
  * <p>It is named by the libraries' checksums and sizes, so that two versions never collide. It is written to the disk
  * beside its place and appears there by an atomic move: another process, also one after a crash of the machine, sees all
  * of it or none.
  */
-final class LibraryDirectory {
-    private static final String EXPECTED_SPACE =
-            " (expected: 700 MB free in a directory that can be written; set one by" + " --plugin-cache-directory)";
-
-    /** The prefix of directories that are being written or removed. */
-    private static final String PARTIAL = ".tensorflow-";
-
+final class Unpacking {
     /** Others may repair a damaged directory at the same time, and get in the way of a move. */
     private static final int MAX_REPAIRS = 5;
 
+    private final NativeProduct product;
     private final LibraryArchive archive;
     private final Path target;
     private final Disk disk;
 
-    LibraryDirectory(LibraryArchive archive, Path cache, Disk disk) {
+    Unpacking(NativeProduct product, LibraryArchive archive, Path cache, Disk disk) {
+        this.product = product;
         this.archive = archive;
         this.disk = disk;
-        target = cache.resolve(archive.directoryName());
+        target = cache.resolve(archive.directoryName(product));
     }
 
     /**
-     * Returns the unpacked library with the C API, unpacking it first if the cache does not have it.
+     * Returns the directory with the libraries, unpacking them first if the cache does not have them.
      *
-     * @param others called once it has been unpacked, since there may be directories of other versions
-     * @throws IOException if it cannot be written, or the artifact is damaged
+     * @param others called once they have been unpacked, since there may be directories of other versions
+     * @throws IOException if they cannot be written, or a jar is damaged
      */
-    Path unpack(Runnable others) throws IOException {
+    Path directory(Runnable others) throws IOException {
         try {
             if (!archive.isIn(target)) {
                 Files.createDirectories(target.resolveSibling(""));
-                Path partial = createBeside(PARTIAL);
+                Path partial = createBeside(product.partialPrefix());
                 try {
                     archive.writeTo(partial, disk);
                     disk.sync(partial);
                     replace(partial);
                     disk.sync(target.resolveSibling(""));
                 } finally {
-                    delete(partial);
+                    LibraryDirectory.delete(partial);
                 }
                 others.run();
             }
-        } catch (ZipException | EOFException e) {
-            throw archive.damaged(e);
+        } catch (DamagedJarException e) {
+            throw e;
         } catch (IOException e) {
-            throw new IOException("its library cannot be unpacked: " + reason(e) + EXPECTED_SPACE, e);
+            throw new IOException(
+                    "its library cannot be unpacked: " + reason(e) + " (expected: " + product.space()
+                            + " free in a directory that can be written; set one by --plugin-cache-directory)",
+                    e);
         }
-        return target.resolve(archive.libraryFile());
+        return target;
     }
 
     /** What the file system says, without the path: it is for clients too. */
@@ -113,7 +107,7 @@ final class LibraryDirectory {
 
     /** Moves a directory away that was cut short or edited. One that was repaired meanwhile may be mapped: it returns. */
     private void moveAway() throws IOException {
-        Path away = createBeside(PARTIAL + "old-");
+        Path away = createBeside(product.partialPrefix() + "old-");
         try {
             Path old = away.resolve(target.getFileName());
             disk.move(target, old);
@@ -123,20 +117,7 @@ final class LibraryDirectory {
         } catch (NoSuchFileException e) {
             // another one repairs it too
         } finally {
-            delete(away);
-        }
-    }
-
-    static void delete(Path directory) throws IOException {
-        if (!Files.exists(directory)) {
-            return;
-        }
-        List<Path> entries;
-        try (Stream<Path> walk = Files.walk(directory)) {
-            entries = walk.sorted(Comparator.reverseOrder()).toList();
-        }
-        for (Path entry : entries) {
-            Files.deleteIfExists(entry);
+            LibraryDirectory.delete(away);
         }
     }
 }

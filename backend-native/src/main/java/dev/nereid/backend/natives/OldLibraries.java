@@ -1,4 +1,4 @@
-package dev.nereid.backend.tensorflow.capi;
+package dev.nereid.backend.natives;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -9,7 +9,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Set;
-import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -21,9 +20,6 @@ import java.util.stream.Stream;
  * they go on with the files that the system keeps for them.
  */
 final class OldLibraries {
-    private static final Pattern UNPACKED = Pattern.compile("tensorflow-[0-9a-f]{8}-[0-9a-f]+");
-    private static final Pattern PARTIAL = Pattern.compile("\\.tensorflow-.+");
-
     /** Unpacking takes seconds, and minutes on a slow disk. */
     private static final Duration LONGEST_UNPACKING = Duration.ofHours(1);
 
@@ -32,16 +28,16 @@ final class OldLibraries {
     /**
      * Removes what no process uses; does nothing on a system without {@code /proc}. What cannot be removed stays.
      *
-     * @param current the directory in use from now on
-     * @param libraryFile the file name of the library with the C API
+     * @param current the name of the directory in use from now on
      */
-    static void remove(Path cache, String current, String libraryFile, Instant now) {
+    static void remove(NativeProduct product, Path cache, String current, Instant now) {
         try (Stream<Path> entries = Files.list(cache)) {
-            List<Path> old = entries.filter(entry -> isOld(entry, current, now)).toList();
+            List<Path> old =
+                    entries.filter(entry -> isOld(product, entry, current, now)).toList();
             if (old.isEmpty() || !LoadedLibraries.isKnown()) {
                 return;
             }
-            Set<String> used = LoadedLibraries.ofAllProcesses(libraryFile).stream()
+            Set<String> used = LoadedLibraries.ofAllProcesses(product.library()).stream()
                     .map(library -> String.valueOf(library.resolveSibling("").getFileName()))
                     .collect(Collectors.toSet());
             for (Path directory : old) {
@@ -54,13 +50,13 @@ final class OldLibraries {
         }
     }
 
-    private static boolean isOld(Path entry, String current, Instant now) {
+    private static boolean isOld(NativeProduct product, Path entry, String current, Instant now) {
         String name = entry.getFileName().toString();
-        if (UNPACKED.matcher(name).matches()) {
+        if (product.names(name)) {
             return !name.equals(current);
         }
         try {
-            return PARTIAL.matcher(name).matches()
+            return name.startsWith(product.partialPrefix())
                     && Files.getLastModifiedTime(entry).compareTo(FileTime.from(now.minus(LONGEST_UNPACKING))) < 0;
         } catch (IOException e) {
             return false; // it is gone

@@ -1,4 +1,4 @@
-package dev.nereid.backend.onnx.ort;
+package dev.nereid.backend.natives;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.concurrent.locks.ReentrantLock;
@@ -10,7 +10,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * {@link #close()} the object cannot be retained any more. The last holder, the owner or a user, runs the release on
  * its own thread and outside the lock, so exactly once and never while the object is in use.
  */
-final class ReferenceCount {
+public final class ReferenceCount {
     private final ReentrantLock lock = new ReentrantLock();
     private final String name;
     private final Runnable release;
@@ -25,9 +25,9 @@ final class ReferenceCount {
      * Creates the lifetime of a living object.
      *
      * @param name the name of the object, for messages
-     * @param release frees it; must not throw
+     * @param release frees it, once, on the thread of the last holder; must not throw
      */
-    ReferenceCount(String name, Runnable release) {
+    public ReferenceCount(String name, Runnable release) {
         this.name = name;
         this.release = release;
     }
@@ -37,7 +37,7 @@ final class ReferenceCount {
      *
      * @throws IllegalStateException if it was closed
      */
-    void retain() {
+    public void retain() {
         lock.lock();
         try {
             if (closed) {
@@ -49,8 +49,12 @@ final class ReferenceCount {
         }
     }
 
-    /** Adds a reference for a holder of another one; succeeds after {@link #close()} too. */
-    void retainAgain() {
+    /**
+     * Adds a reference for a holder of another one; succeeds after {@link #close()} too.
+     *
+     * @throws IllegalStateException if there is no reference
+     */
+    public void retainAgain() {
         lock.lock();
         try {
             if (references == 0) {
@@ -62,8 +66,13 @@ final class ReferenceCount {
         }
     }
 
-    /** Releases one reference of {@link #retain()} or {@link #retainAgain()}. */
-    void release() {
+    /**
+     * Releases one reference of {@link #retain()} or {@link #retainAgain()}. Releases the object if it was closed and this
+     * was the last one.
+     *
+     * @throws IllegalStateException if there is no reference
+     */
+    public void release() {
         boolean last;
         lock.lock();
         try {
@@ -81,7 +90,7 @@ final class ReferenceCount {
     }
 
     /** Refuses further references; the object is released now or by its last user. Further calls do nothing. */
-    void close() {
+    public void close() {
         boolean last;
         lock.lock();
         try {

@@ -1,4 +1,4 @@
-package dev.nereid.backend.tensorflow.capi;
+package dev.nereid.backend.natives;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -11,12 +11,12 @@ import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /**
- * Finds the copies of TensorFlow that are mapped into processes. Stateless.
+ * Finds the native libraries that are mapped into processes. Stateless; any thread may use it.
  *
- * <p>A second copy of TensorFlow would abort the process, whatever class loader or library loads it, and TensorFlow
- * stays mapped when it is closed. So the process itself is asked, not this class, which every plugin has of its own.
+ * <p>A second copy of TensorFlow would abort the process, whatever class loader or library loads it, and a framework may
+ * stay mapped when it is closed. So the process itself is asked, not this class, which every plugin has of its own.
  */
-final class LoadedLibraries {
+public final class LoadedLibraries {
     private static final Path PROCESSES = Path.of("/proc");
     private static final Path MAPS = Path.of("/proc/self/maps");
     private static final String DELETED = " (deleted)";
@@ -29,8 +29,12 @@ final class LoadedLibraries {
         return isKnown() ? named(fileName, MAPS) : List.of();
     }
 
-    /** Returns whether the system tells what is mapped. */
-    static boolean isKnown() {
+    /**
+     * Returns whether the system lists what this process has mapped.
+     *
+     * @return true on Linux with {@code /proc}
+     */
+    public static boolean isKnown() {
         return Files.isReadable(MAPS);
     }
 
@@ -38,8 +42,10 @@ final class LoadedLibraries {
      * Returns the paths of mapped files in directories whose parent has a name; none on a system without {@code /proc}.
      *
      * @param parent the name, such as {@code b} for {@code /a/b/c/file}
+     * @return the paths, each once. A file may be removed by now
+     * @throws IOException if the list of this process cannot be read
      */
-    static List<Path> below(String parent) throws IOException {
+    public static List<Path> below(String parent) throws IOException {
         return isKnown() ? below(parent, MAPS) : List.of();
     }
 
