@@ -54,6 +54,7 @@ class ArchitectureTest {
             "backend-onnx",
             "backend-tensorrt",
             "backend-tensorflow",
+            "backend-pytorch",
             "backend-python",
             "cache-redis",
             "storage-s3",
@@ -250,12 +251,13 @@ class ArchitectureTest {
                         .that()
                         .resideInAnyPackage(SERVER, SCHEDULER, SPI, API, HTTP, GRPC, DISTRIBUTION, BACKENDS)
                         .and()
-                        .resideOutsideOfPackage("dev.nereid.backend.tensorrt.presets..")
+                        .resideOutsideOfPackages(
+                                "dev.nereid.backend.tensorrt.presets..", "dev.nereid.backend.pytorch.presets..")
                         .should()
                         .dependOnClassesThat()
                         .resideInAnyPackage(ONNX_RUNTIME_JAVA_API, "org.bytedeco..")
                         .because("frameworks are bound by their backends; ONNX Runtime's Java API is an oracle for"
-                                + " tests; the presets of TensorRT stay in one package"),
+                                + " tests; the presets of TensorRT and PyTorch stay in one package each"),
                 noClasses()
                         .that()
                         .resideInAnyPackage(SERVER, SCHEDULER, SPI, API, HTTP, GRPC, DISTRIBUTION)
@@ -297,11 +299,12 @@ class ArchitectureTest {
                                         + " libraries and plugins write to the log of the JDK"),
                 noClasses()
                         .that(are(not(named("dev.nereid.distribution.Main")))
-                                .and(are(not(named("dev.nereid.backend.tensorrt.presets.NvInferLoader")))))
+                                .and(are(not(named("dev.nereid.backend.tensorrt.presets.NvInferLoader"))))
+                                .and(are(not(named("dev.nereid.backend.pytorch.presets.Natives")))))
                         .should()
                         .accessTargetWhere(consoleOrEnvironment())
                         .because("Main alone touches the console, the exit status and the environment; the presets of"
-                                + " TensorRT have a property to load no library by themselves"),
+                                + " JavaCPP have a property to load no library by themselves"),
                 noClasses()
                         .should()
                         .haveSimpleNameEndingWith("Util")

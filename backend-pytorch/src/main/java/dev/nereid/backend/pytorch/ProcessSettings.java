@@ -1,0 +1,123 @@
+package dev.nereid.backend.pytorch;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.backend.pytorch.presets.TorchLibrary;
+import dev.nereid.spi.ModelContext;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What PyTorch has once for the process, while each model may ask for it. Guarded.
+ *
+ * <p>The threads of OpenBLAS, which multiplies matrices, are as many as the loaded model with the fewest computes with, so
+ * that no model occupies more processors than it is to.
+ */
+final class ProcessSettings {
+    private final ReentrantLock lock = new ReentrantLock();
+    private final TorchLibrary library;
+    private final OptionalInt openBlasThreads;
+
+    @GuardedBy("lock")
+    private final List<Integer> threadsOfModels = new ArrayList<>();
+
+    @GuardedBy("lock")
+    private int applied;
+
+    @GuardedBy("lock")
+    private @Nullable Boolean profiling;
+
+    @GuardedBy("lock")
+    private @Nullable Boolean executor;
+
+    @GuardedBy("lock")
+    private @Nullable Integer interOpThreads;
+
+    /**
+     * Creates the settings.
+     *
+     * @param openBlasThreads the number of threads of OpenBLAS; empty to derive it from the models
+     */
+    ProcessSettings(TorchLibrary library, OptionalInt openBlasThreads) {
+        this.library = library;
+        this.openBlasThreads = openBlasThreads;
+    }
+
+    /** Applies the settings of a model that is loaded. Logs which are those of another model. */
+    void add(ModelContext context, PyTorchModelOptions options) {
+        lock.lock();
+        try {
+            profiling = apply(context, "ENABLE_JIT_PROFILING", profiling, options.profiling(), library::profiling);
+            executor = apply(context, "ENABLE_JIT_EXECUTOR", executor, options.executor(), library::executor);
+            options.interOpThreads().ifPresent(threads -> interOp(context, threads));
+            threadsOfModels.add(options.intraOpThreads());
+            applyThreads();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Forgets a model that is unloaded. */
+    void remove(PyTorchModelOptions options) {
+        lock.lock();
+        try {
+            threadsOfModels.remove((Integer) options.intraOpThreads());
+            applyThreads();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @GuardedBy("lock")
+    private void applyThreads() {
+        int threads = openBlasThreads.orElse(
+                threadsOfModels.stream().mapToInt(Integer::intValue).min().orElse(1));
+        if (threads != applied) {
+            library.openBlasThreads(threads);
+            applied = threads;
+        }
+    }
+
+    /** Sets a truth value for the process. */
+    private interface Setter {
+        boolean set(boolean value);
+    }
+
+    private static @Nullable Boolean apply(
+            ModelContext context, String name, @Nullable Boolean before, Optional<Boolean> value, Setter setter) {
+        if (value.isEmpty()) {
+            return before;
+        }
+        setter.set(value.get());
+        if (before != null && !before.equals(value.get())) {
+            warn(
+                    context,
+                    name + ": " + value.get() + ", for all models of the process: an earlier one has set " + before);
+        }
+        return value.get();
+    }
+
+    @GuardedBy("lock")
+    private void interOp(ModelContext context, int threads) {
+        if (interOpThreads == null) {
+            Optional<String> refusal = library.interOpThreads(threads);
+            interOpThreads = library.interOpThreads();
+            if (refusal.isEmpty()) {
+                return;
+            }
+        }
+        if (interOpThreads != threads) {
+            warn(
+                    context,
+                    "INTER_OP_THREAD_COUNT: " + threads + " has no effect: the process has " + interOpThreads
+                            + " threads since its first model (expected: the same for all models)");
+        }
+    }
+
+    private static void warn(ModelContext context, String message) {
+        context.logger().log(System.Logger.Level.WARNING, message);
+    }
+}

@@ -1,0 +1,76 @@
+package dev.nereid.backend.pytorch;
+
+import dev.nereid.backend.pytorch.presets.TorchException;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelContext;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Converts failures of PyTorch to those of the SPI. Stateless. */
+final class PyTorchErrors {
+    private static final int MAX_CHARACTERS = 4000;
+    private static final String CUT = "\n…\n";
+
+    /** Begins the places in the code as it was saved; those in the original source follow it. */
+    private static final String SERIALIZED = "Traceback of TorchScript, serialized code";
+
+    private static final String ORIGINAL = "Traceback of TorchScript, original code";
+    private static final Pattern UNKNOWN_OPERATOR = Pattern.compile("Unknown builtin op: ([\\w.]+)::(\\w+)");
+
+    private PyTorchErrors() {}
+
+    /** Returns a failure of an execution. */
+    static BackendException ofExecution(TorchException failure) {
+        return new BackendException(
+                ErrorCode.INTERNAL, "PyTorch execute failure: " + text(String.valueOf(failure.getMessage())));
+    }
+
+    /** Returns why PyTorch cannot load a model. */
+    static BackendException ofLoad(ModelContext context, TorchException failure) {
+        String model = context.settings().name();
+        String text = text(String.valueOf(failure.getMessage()))
+                .replace(
+                        context.versionDirectory().toAbsolutePath().toString(),
+                        model + "/" + context.settings().version())
+                .replace(context.modelDirectory().toAbsolutePath().toString(), model);
+        Matcher operator = UNKNOWN_OPERATOR.matcher(text);
+        return cannotLoad(model, operator.find() ? text + "\n" + cure(operator.group(1), operator.group(2)) : text);
+    }
+
+    private static String cure(String namespace, String operator) {
+        return "The operator " + namespace + "::" + operator + " is not part of PyTorch"
+                + (namespace.equals("torchvision") ? ", but of torchvision, whose operators are not there" : "")
+                + " (expected: a script without it, such as one whose last step runs in the client or in a model of the"
+                + " backend python; or model.onnx, as torch.onnx.export writes it, with the backend onnxruntime)";
+    }
+
+    static BackendException cannotLoad(String model, String reason) {
+        return new BackendException(ErrorCode.INTERNAL, "failed to load model '" + model + "': " + reason);
+    }
+
+    /** Returns an exception about a model or its configuration. */
+    static BackendException invalid(String message) {
+        return new BackendException(ErrorCode.INVALID_ARGUMENT, message);
+    }
+
+    /** Returns an exception about a model, in a place where the reference server uses this code. */
+    static BackendException internal(String message) {
+        return new BackendException(ErrorCode.INTERNAL, message);
+    }
+
+    /** Shortens a text: first the places in the saved code, then what is between the first and the last lines. */
+    static String text(String message) {
+        if (message.length() <= MAX_CHARACTERS) {
+            return message;
+        }
+        int from = message.indexOf(SERIALIZED);
+        int to = message.indexOf(ORIGINAL);
+        String shorter = from >= 0 && to > from ? message.substring(0, from) + message.substring(to) : message;
+        if (shorter.length() <= MAX_CHARACTERS) {
+            return shorter;
+        }
+        int half = (MAX_CHARACTERS - CUT.length()) / 2;
+        return shorter.substring(0, half) + CUT + shorter.substring(shorter.length() - half);
+    }
+}

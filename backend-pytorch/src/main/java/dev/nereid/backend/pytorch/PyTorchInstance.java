@@ -1,0 +1,306 @@
+package dev.nereid.backend.pytorch;
+
+import dev.nereid.backend.pytorch.presets.TorchException;
+import dev.nereid.backend.pytorch.presets.TorchExecution;
+import dev.nereid.backend.pytorch.presets.TorchOutput;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+
+/**
+ * An instance of a model: executes one batch after another. Confined to the instance's thread.
+ *
+ * <p>Inputs are passed without a copy. Outputs are read from memory of PyTorch, which is freed when the server has read
+ * them; an output that lies in an input is recognized by the server, which keeps the input.
+ *
+ * <p>An execution cannot be interrupted: a batch whose requests are all cancelled is not begun.
+ */
+final class PyTorchInstance implements ModelInstance {
+    private static final Runnable NOTHING = () -> {};
+
+    private final PyTorchSignature signature;
+    private final boolean batches;
+    private final Set<String> splitOutputs;
+    private final TorchExecution execution;
+    private final Runnable whenClosed;
+
+    /**
+     * Creates an instance.
+     *
+     * @param execution owned by the instance
+     * @param whenClosed runs when the execution is closed
+     */
+    PyTorchInstance(ModelSettings settings, PyTorchSignature signature, TorchExecution execution, Runnable whenClosed) {
+        this.signature = signature;
+        this.execution = execution;
+        this.whenClosed = whenClosed;
+        batches = settings.batches();
+        splitOutputs = settings.batchOutputs().stream()
+                .flatMap(output -> output.names().stream())
+                .collect(Collectors.toUnmodifiableSet());
+    }
+
+    @Override
+    public void execute(Batch batch) {
+        if (isCancelled(batch)) {
+            for (InferenceRequest request : batch.requests()) {
+                request.fail(new BackendException(ErrorCode.CANCELLED, "request was cancelled"));
+            }
+            return;
+        }
+        List<Tensor> inputs = new ArrayList<>(signature.inputs().size());
+        for (String name : signature.inputs()) {
+            inputs.add(batch.gather(name));
+        }
+        batch.inputsRead();
+        List<TorchOutput> values;
+        try {
+            values = execution.run(inputs);
+        } catch (TorchException e) {
+            throw PyTorchErrors.ofExecution(e);
+        }
+        batch.outputsComputed();
+        try (Result result = new Result(values)) {
+            for (PyTorchSignature.Output output : signature.outputs()) {
+                result.add(output, batch);
+            }
+            result.put(batch);
+        }
+    }
+
+    private static boolean isCancelled(Batch batch) {
+        for (InferenceRequest request : batch.requests()) {
+            if (!request.isCancelled()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The values of one execution, of which each is closed after its last use. Confined to the execution. */
+    private final class Result implements AutoCloseable {
+        private final List<TorchOutput> values;
+        private final AtomicInteger[] uses;
+        private final List<PyTorchSignature.Output> wanted = new ArrayList<>();
+        private final List<Integer> indices = new ArrayList<>();
+
+        Result(List<TorchOutput> values) {
+            this.values = values;
+            uses = new AtomicInteger[values.size()];
+            for (int i = 0; i < uses.length; i++) {
+                uses[i] = new AtomicInteger(1); // of this object
+            }
+        }
+
+        /** Checks an output, whether it is requested or not. */
+        void add(PyTorchSignature.Output output, Batch batch) {
+            int index = indexOf(output);
+            check(output, values.get(index));
+            if (output.isState() || batch.requestedOutputs().contains(output.name())) {
+                wanted.add(output);
+                indices.add(index);
+            }
+        }
+
+        private int indexOf(PyTorchSignature.Output output) {
+            for (int i = 0; i < values.size(); i++) {
+                if (values.get(i).key().equals(output.name())) {
+                    return i;
+                }
+            }
+            if (output.index() < values.size()
+                    && values.get(output.index()).key().isEmpty()) {
+                return output.index();
+            }
+            Set<String> keys = new HashSet<>();
+            values.forEach(value -> keys.add(value.key()));
+            keys.remove("");
+            if (!keys.isEmpty()) {
+                throw PyTorchErrors.invalid("output '" + output.name() + "' is not found in the dictionary of the"
+                        + " result (expected: one of "
+                        + keys.stream().sorted().limit(MAX_KEYS).collect(Collectors.joining(", ")) + ")");
+            }
+            throw PyTorchValidation.missing(output.name(), values.size());
+        }
+
+        void put(Batch batch) {
+            Set<Integer> put = new HashSet<>();
+            for (int i = 0; i < wanted.size(); i++) {
+                PyTorchSignature.Output output = wanted.get(i);
+                TorchOutput value = values.get(indices.get(i));
+                if (value.kind() == TorchOutput.Kind.STRINGS) {
+                    putStrings(output, value, batch);
+                } else {
+                    boolean isResponse = !put.add(indices.get(i));
+                    putTensor(output, indices.get(i), batch, isResponse);
+                }
+            }
+        }
+
+        private void putTensor(PyTorchSignature.Output output, int index, Batch batch, boolean again) {
+            TorchOutput value = values.get(index);
+            Shape shape = value.shape();
+            long rows = shape.rank() == 0 ? 0 : shape.dim(0);
+            if (!batches || splitOutputs.contains(output.name()) || rows == batch.size()) {
+                put(output, tensor(value), batch, use(index));
+            } else if (rows > batch.size()) { // the rest is dropped
+                put(output, slice(value, 0, batch.size()), batch, use(index));
+            } else {
+                putRows(output, index, batch);
+            }
+        }
+
+        private void put(PyTorchSignature.Output output, Tensor tensor, Batch batch, Runnable release) {
+            if (output.isState()) {
+                batch.state(output.name()).put(tensor, release);
+            } else {
+                batch.put(output.name(), tensor, release);
+            }
+        }
+
+        /** Passes an output that has fewer rows than the batch: requests that find none fail. */
+        private void putRows(PyTorchSignature.Output output, int index, Batch batch) {
+            TorchOutput value = values.get(index);
+            int from = 0;
+            for (InferenceRequest request : batch.requests()) {
+                int to = from + request.batchSize();
+                if (to > value.shape().dim(0)) {
+                    request.fail(tooFewRows(output, value, request, to));
+                } else if (output.isState()) {
+                    request.state(output.name()).put(slice(value, from, to), use(index));
+                } else {
+                    request.response().put(output.name(), slice(value, from, to), use(index));
+                }
+                from = to;
+            }
+        }
+
+        private void putStrings(PyTorchSignature.Output output, TorchOutput value, Batch batch) {
+            int count = (int) value.shape().dim(0);
+            int rows = batches ? Math.min(count, batch.size()) : count;
+            if (batches && rows < batch.size()) {
+                putStringRows(output, value, batch);
+                return;
+            }
+            long bytes = value.stringBytes(0, rows);
+            Shape shape = Shape.of(rows);
+            Tensor target = output.isState()
+                    ? batch.state(output.name()).allocateBytes(shape, bytes)
+                    : batch.allocateBytes(output.name(), shape, bytes);
+            value.copyStrings(0, rows, target.data());
+        }
+
+        private void putStringRows(PyTorchSignature.Output output, TorchOutput value, Batch batch) {
+            int from = 0;
+            for (InferenceRequest request : batch.requests()) {
+                int to = from + request.batchSize();
+                if (to > value.shape().dim(0)) {
+                    request.fail(tooFewRows(output, value, request, to));
+                } else {
+                    long bytes = value.stringBytes(from, to);
+                    Shape shape = Shape.of(to - from);
+                    Tensor target = output.isState()
+                            ? request.state(output.name()).allocateBytes(shape, bytes)
+                            : request.response().allocateBytes(output.name(), shape, bytes);
+                    value.copyStrings(from, to, target.data());
+                }
+                from = to;
+            }
+        }
+
+        private Runnable use(int index) {
+            TorchOutput value = values.get(index);
+            AtomicInteger count = uses[index];
+            count.incrementAndGet();
+            return () -> {
+                if (count.decrementAndGet() == 0) {
+                    value.close();
+                }
+            };
+        }
+
+        @Override
+        public void close() {
+            for (int i = 0; i < uses.length; i++) {
+                if (uses[i].decrementAndGet() == 0) {
+                    values.get(i).close();
+                }
+            }
+        }
+    }
+
+    private static final int MAX_KEYS = 20;
+
+    private static Tensor tensor(TorchOutput value) {
+        return Tensor.of(value.type().orElseThrow(), value.shape(), value.data());
+    }
+
+    private static Tensor slice(TorchOutput value, int from, int to) {
+        Shape shape = value.shape();
+        long[] dims = shape.toArray();
+        dims[0] = to - from;
+        MemorySegment data = value.data();
+        long rowBytes = shape.dim(0) == 0 ? 0 : data.byteSize() / shape.dim(0);
+        return Tensor.of(
+                value.type().orElseThrow(),
+                Shape.of(dims),
+                data.byteSize() == 0 ? data : data.asSlice(from * rowBytes, (to - from) * rowBytes));
+    }
+
+    private static BackendException tooFewRows(
+            PyTorchSignature.Output output, TorchOutput value, InferenceRequest request, int expected) {
+        String id = request.id().isEmpty() ? "<id_unknown>" : request.id();
+        return new BackendException(
+                ErrorCode.UNSUPPORTED,
+                "[request id: " + id + "] failed to split the output " + (output.isState() ? "state " : "") + "tensor '"
+                        + output.name() + "' in responses: expected batch size of at least " + expected
+                        + " in model output, got " + value.shape().dim(0));
+    }
+
+    private static void check(PyTorchSignature.Output output, TorchOutput value) {
+        switch (value.kind()) {
+            case SPARSE ->
+                throw PyTorchErrors.internal("output tensor '" + output.name()
+                        + "' is not found: it is sparse (expected: a dense tensor, as to_dense() makes it)");
+            case OTHER ->
+                throw PyTorchErrors.internal("PyTorch execute failure: output '" + output.name()
+                        + "': Expected Tensor but got " + value.typeText());
+            case STRINGS -> {
+                if (output.type() != DataType.BYTES) {
+                    throw otherType(output, DataType.BYTES.configName());
+                }
+            }
+            case TENSOR -> {
+                String type =
+                        value.type().map(DataType::configName).orElse("TYPE_<invalid> (" + value.typeText() + ")");
+                if (!type.equals(output.type().configName())) {
+                    throw otherType(output, type);
+                }
+            }
+        }
+    }
+
+    private static BackendException otherType(PyTorchSignature.Output output, String provided) {
+        return PyTorchErrors.invalid("configuration expects datatype "
+                + output.type().configName() + " for output '" + output.name() + "', model provides " + provided);
+    }
+
+    @Override
+    public void close() {
+        execution.close();
+        whenClosed.run();
+    }
+}

@@ -1,0 +1,136 @@
+package dev.nereid.backend.pytorch;
+
+import dev.nereid.backend.pytorch.presets.TorchException;
+import dev.nereid.backend.pytorch.presets.TorchExecution;
+import dev.nereid.backend.pytorch.presets.TorchModule;
+import dev.nereid.backend.pytorch.presets.TorchOutput;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BatchInput;
+import dev.nereid.spi.ControlInput;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.SequenceBatching;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.StateSpec;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Executes a module before the first request: PyTorch records the first execution of a script and optimizes it in the second,
+ * which takes many times as long as a later one. Confined to one load.
+ */
+final class WarmUp {
+    private static final int RUNS = 4;
+
+    /** Later runs of a module that takes longer are left to its first requests. */
+    private static final Duration LONG_RUN = Duration.ofSeconds(2);
+
+    private final ModelSettings settings;
+
+    private WarmUp(ModelSettings settings) {
+        this.settings = settings;
+    }
+
+    /**
+     * Executes a module with tensors of ones. A failure is no error: a script may want other values.
+     *
+     * @return the time of the last run, where it tells that of a request of one item: all dimensions are known; empty
+     *     otherwise
+     */
+    static Optional<Duration> run(ModelContext context, TorchModule module, PyTorchSignature signature) {
+        if (module.mayRunLong()) {
+            return Optional.empty();
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            Optional<List<Tensor>> inputs = new WarmUp(context.settings()).inputs(arena, signature);
+            if (inputs.isEmpty()) {
+                return Optional.empty();
+            }
+            Duration last = run(module, signature, inputs.get());
+            return hasOpenDimensions(context.settings()) ? Optional.empty() : Optional.of(last);
+        } catch (TorchException | BackendException e) {
+            context.logger().log(System.Logger.Level.DEBUG, "not executed before the first request: " + e.getMessage());
+            return Optional.empty();
+        }
+    }
+
+    private static Duration run(TorchModule module, PyTorchSignature signature, List<Tensor> inputs)
+            throws TorchException {
+        Duration last = Duration.ZERO;
+        try (TorchExecution execution = module.newExecution(1, signature.keys())) {
+            for (int i = 0; i < RUNS && last.compareTo(LONG_RUN) < 0; i++) {
+                long begin = System.nanoTime();
+                execution.run(inputs).forEach(TorchOutput::close);
+                last = Duration.ofNanos(System.nanoTime() - begin);
+            }
+        }
+        return last;
+    }
+
+    private static boolean hasOpenDimensions(ModelSettings settings) {
+        return settings.inputs().stream().anyMatch(input -> isOpen(input.backendDims()));
+    }
+
+    private static boolean isOpen(Shape dims) {
+        for (int i = 0; i < dims.rank(); i++) {
+            if (dims.dim(i) == Shape.VARIABLE) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private Optional<List<Tensor>> inputs(Arena arena, PyTorchSignature signature) {
+        List<Tensor> inputs = new ArrayList<>();
+        for (String name : signature.inputs()) {
+            Optional<Tensor> tensor = input(arena, name);
+            if (tensor.isEmpty()) {
+                return Optional.empty();
+            }
+            inputs.add(tensor.get());
+        }
+        return Optional.of(inputs);
+    }
+
+    private Optional<Tensor> input(Arena arena, String name) {
+        Optional<TensorSpec> plain = settings.input(name);
+        if (plain.isPresent()) {
+            boolean isFlat = plain.get().is(TensorSpec.Trait.RAGGED);
+            return isFlat
+                    ? ExampleInputs.ones(arena, plain.get().type(), Shape.of(1))
+                    : one(arena, plain.get().type(), plain.get().backendDims());
+        }
+        for (BatchInput derived : settings.batchInputs()) {
+            if (derived.names().contains(name)) {
+                return Optional.empty(); // its numbers depend on those of others
+            }
+        }
+        Optional<SequenceBatching> sequences = settings.sequenceBatching();
+        for (ControlInput control : sequences.map(SequenceBatching::controls).orElse(List.of())) {
+            if (control.name().equals(name)) {
+                return one(arena, control.type(), Shape.of(1));
+            }
+        }
+        for (StateSpec state : sequences.map(SequenceBatching::states).orElse(List.of())) {
+            if (state.inputName().equals(name)) {
+                return one(arena, state.type(), state.dims());
+            }
+        }
+        return Optional.empty();
+    }
+
+    private Optional<Tensor> one(Arena arena, DataType type, Shape dims) {
+        long[] sizes = dims.toArray();
+        for (int i = 0; i < sizes.length; i++) {
+            sizes[i] = sizes[i] == Shape.VARIABLE ? 1 : sizes[i];
+        }
+        Shape shape = Shape.of(sizes);
+        return ExampleInputs.ones(arena, type, settings.batches() ? shape.prepend(1) : shape);
+    }
+}

@@ -1,0 +1,224 @@
+package dev.nereid.backend.pytorch.archive;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Collections;
+import java.util.List;
+import java.util.zip.CRC32;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipException;
+import java.util.zip.ZipFile;
+
+/**
+ * A file of {@code torch.jit.save}: a zip file with code, constants and tensors. Immutable.
+ *
+ * <p>All of it was read once: PyTorch does not compare checksums, and may end the process with a damaged file. A file that
+ * somebody made to do that passes.
+ *
+ * @param hasExamples whether it contains the inputs of its trace
+ * @param readsTraining whether its code asks for the mode of training
+ * @param tensorBytes the size of its tensors in bytes
+ */
+public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorBytes) {
+    /** What to do instead, for each kind of file that is no module of TorchScript. */
+    private static final String EXPORT =
+            " (expected: TorchScript, as torch.jit.script(model.eval()).save(\"model.pt\") or"
+                    + " torch.jit.trace(model.eval(), example).save(\"model.pt\") write it; or model.onnx, as"
+                    + " torch.onnx.export writes it, with the backend onnxruntime)";
+
+    private static final String CODE = ".py";
+    private static final String TRAINING = ".training";
+
+    /** More than PyTorch's own files are compressed: it compresses code alone. */
+    private static final long MAX_RATIO = 100;
+
+    /** Smaller records may be compressed to any size. */
+    private static final long FREE_BYTES = 16 << 20;
+
+    private static final int BUFFER_BYTES = 1 << 18;
+    private static final int HEAD_BYTES = 512;
+    private static final int SHOWN = 100;
+
+    /**
+     * Reads a file.
+     *
+     * @param file an existing file
+     * @return what it contains
+     * @throws TorchFileException if it is no module of TorchScript, or damaged, with what was expected
+     */
+    public static TorchFile read(Path file) throws TorchFileException {
+        try (ZipFile zip = new ZipFile(file.toFile())) {
+            return read(zip, Files.size(file));
+        } catch (ZipException e) {
+            throw otherFile(file, e);
+        } catch (IOException e) {
+            throw new TorchFileException("it cannot be read: " + reason(e), e);
+        } catch (IllegalArgumentException e) { // names that are no text
+            throw new TorchFileException("damaged: " + e.getMessage() + " (expected: a zip file)", e);
+        }
+    }
+
+    private static String reason(IOException e) {
+        return e instanceof java.nio.file.FileSystemException failure && failure.getReason() != null
+                ? failure.getReason()
+                : e.getClass().getSimpleName() + ": " + e.getMessage();
+    }
+
+    private static TorchFile read(ZipFile zip, long fileBytes) throws IOException, TorchFileException {
+        List<? extends ZipEntry> entries = Collections.list(zip.entries());
+        requireScript(zip, entries);
+        requireSizes(entries, fileBytes);
+        boolean hasExamples = false;
+        boolean readsTraining = false;
+        long tensorBytes = 0;
+        byte[] buffer = new byte[BUFFER_BYTES];
+        for (ZipEntry entry : entries) {
+            String name = entry.getName();
+            boolean isCode = name.endsWith(CODE);
+            boolean found = check(zip, entry, buffer, isCode);
+            readsTraining |= found;
+            hasExamples |= name.endsWith("/traced_inputs.pkl");
+            if (name.contains("/data/") || name.contains("/constants/")) {
+                tensorBytes += entry.getSize();
+            }
+        }
+        return new TorchFile(hasExamples, readsTraining, tensorBytes);
+    }
+
+    /** Refuses archives of other functions of PyTorch. */
+    private static void requireScript(ZipFile zip, List<? extends ZipEntry> entries)
+            throws IOException, TorchFileException {
+        if (has(entries, "/code/") && (has(entries, "/constants.pkl") || has(entries, "/model.json"))) {
+            return;
+        }
+        if (has(entries, "/aotinductor/")) {
+            throw new TorchFileException("a package of AOT Inductor, whose backend is not there yet" + EXPORT);
+        }
+        if (has(entries, "serialized_exported_program.json") || has(entries, "/models/model.json")) {
+            throw new TorchFileException("an exported program, as torch.export.save writes it" + EXPORT);
+        }
+        for (ZipEntry entry : entries) {
+            if (entry.getName().endsWith("/data.pkl")) {
+                try (InputStream in = zip.getInputStream(entry)) {
+                    throw new TorchFileException(pickle(in.readNBytes(HEAD_BYTES)) + EXPORT);
+                }
+            }
+        }
+        throw new TorchFileException("a zip file without code and constants of TorchScript" + EXPORT);
+    }
+
+    private static boolean has(List<? extends ZipEntry> entries, String part) {
+        return entries.stream().anyMatch(entry -> entry.getName().contains(part));
+    }
+
+    /** Describes a pickle by the first class that it names. Nothing of it is run. */
+    private static String pickle(byte[] head) {
+        String text = new String(head, StandardCharsets.ISO_8859_1);
+        int name = text.indexOf('c', 2); // the operation that names a class, behind the version
+        int end = name < 0 ? -1 : text.indexOf('\n', name);
+        int last = end < 0 ? -1 : text.indexOf('\n', end + 1);
+        if (name == 2 && text.startsWith("collections\nOrderedDict\n", name + 1)) {
+            return "a state_dict, which has the weights of a model without its code";
+        }
+        if (last > 0 && text.substring(name + 1, last).chars().allMatch(c -> c == '\n' || c > ' ' && c < 0x7F)) {
+            return "a pickled object of Python (" + text.substring(name + 1, end) + "." + text.substring(end + 1, last)
+                    + "), whose code is never run";
+        }
+        return "a pickled object of Python, such as a checkpoint, whose code is never run";
+    }
+
+    /** Checks what the file claims before memory of that size is allocated, here or by PyTorch. */
+    private static void requireSizes(List<? extends ZipEntry> entries, long fileBytes) throws TorchFileException {
+        long compressed = 0;
+        for (ZipEntry entry : entries) {
+            long size = entry.getSize();
+            long packed = entry.getCompressedSize();
+            if (size < 0 || packed < 0 || packed > fileBytes - compressed) {
+                throw new TorchFileException("damaged: record '" + shortened(entry.getName()) + "' claims " + packed
+                        + " bytes (expected: all records within the " + fileBytes + " bytes of the file)");
+            }
+            compressed += packed;
+            if (size > FREE_BYTES && size / MAX_RATIO > packed) {
+                throw new TorchFileException("record '" + shortened(entry.getName()) + "' claims " + size
+                        + " bytes in " + packed + " compressed ones (expected: at most " + MAX_RATIO
+                        + " times as many)");
+            }
+        }
+    }
+
+    /** Compares the checksum of a record; returns whether it contains the text about training. */
+    private static boolean check(ZipFile zip, ZipEntry entry, byte[] buffer, boolean searched)
+            throws IOException, TorchFileException {
+        CRC32 checksum = new CRC32();
+        boolean found = false;
+        int kept = 0; // the end of what was searched, since the text may begin there
+        try (InputStream in = zip.getInputStream(entry)) {
+            for (int length = in.read(buffer, kept, buffer.length - kept);
+                    length >= 0;
+                    length = in.read(buffer, kept, buffer.length - kept)) {
+                checksum.update(buffer, kept, length);
+                if (searched) {
+                    int end = kept + length;
+                    found |= new String(buffer, 0, end, StandardCharsets.ISO_8859_1).contains(TRAINING);
+                    kept = Math.min(end, TRAINING.length());
+                    System.arraycopy(buffer, end - kept, buffer, 0, kept);
+                }
+            }
+        } catch (ZipException e) {
+            throw new TorchFileException(
+                    "damaged: record '" + shortened(entry.getName()) + "': " + e.getMessage()
+                            + " (expected: compressed data)",
+                    e);
+        }
+        if (checksum.getValue() != entry.getCrc()) {
+            throw new TorchFileException("damaged: record '%s' has the checksum %08x (expected: %08x)"
+                    .formatted(shortened(entry.getName()), checksum.getValue(), entry.getCrc()));
+        }
+        return found;
+    }
+
+    private static String shortened(String name) {
+        return name.length() <= SHOWN ? name : name.substring(0, SHOWN) + "…";
+    }
+
+    /** Describes a file that is no zip file. */
+    private static TorchFileException otherFile(Path file, ZipException cause) {
+        byte[] head;
+        try (InputStream in = Files.newInputStream(file)) {
+            head = in.readNBytes(HEAD_BYTES);
+        } catch (IOException e) {
+            return new TorchFileException("it cannot be read: " + reason(e), e);
+        }
+        return new TorchFileException(description(head, cause), cause);
+    }
+
+    private static String description(byte[] head, ZipException cause) {
+        String text = new String(head, StandardCharsets.ISO_8859_1);
+        if (head.length == 0) {
+            return "empty" + EXPORT;
+        }
+        if (text.startsWith("version https://git-lfs.github.com/spec/")) {
+            return "a pointer of Git LFS in place of the file (expected: the file itself, as `git lfs pull` fetches it)";
+        }
+        if (text.startsWith("PK")) {
+            return "cut short or damaged: " + cause.getMessage()
+                    + " (expected: a whole zip file, as torch.jit.save writes it)";
+        }
+        if (head[0] == (byte) 0x80 && head.length > 1 && head[1] >= 2 && head[1] <= 5) {
+            return "a pickle, as torch.save wrote it before PyTorch 1.6, whose code is never run" + EXPORT;
+        }
+        if (text.startsWith("\u0089HDF")) {
+            return "an HDF5 file, as Keras writes it (expected: TorchScript; or a SavedModel, with the backend tensorflow)";
+        }
+        if (head.length > Long.BYTES && text.startsWith("{\"", Long.BYTES)) {
+            return "a file of safetensors, which has weights without code" + EXPORT;
+        }
+        if (text.startsWith("<")) {
+            return "a page of HTML or XML, perhaps of a failed download" + EXPORT;
+        }
+        return "not a zip file" + EXPORT;
+    }
+}

@@ -1,0 +1,62 @@
+package dev.nereid.backend.pytorch.presets;
+
+import dev.nereid.spi.Tensor;
+import java.util.List;
+import java.util.function.Function;
+import org.bytedeco.pytorch.CompilationUnit;
+import org.bytedeco.pytorch.GenericList;
+import org.bytedeco.pytorch.IValue;
+import org.bytedeco.pytorch.IValueVector;
+import org.bytedeco.pytorch.QualifiedName;
+import org.bytedeco.pytorch.StringType;
+import org.bytedeco.pytorch.TensorType;
+import org.bytedeco.pytorch.Type;
+import org.bytedeco.pytorch.global.torch;
+
+/** Makes dictionaries of texts and tensors, by a script: the presets have no function for it. Static functions only. */
+final class Dictionaries {
+    private static final String SOURCE = """
+            def dictionary(keys: List[str], values: List[Tensor]) -> Dict[str, Tensor]:
+                result: Dict[str, Tensor] = {}
+                for i in range(len(keys)):
+                    result[keys[i]] = values[i]
+                return result
+            """;
+
+    /** Kept for the life of the process. */
+    private static final CompilationUnit UNIT = torch.compile(SOURCE);
+
+    private static final org.bytedeco.pytorch.Function FUNCTION = UNIT.get_function(new QualifiedName("dictionary"));
+
+    private Dictionaries() {}
+
+    static GenericList tensorList() {
+        try (Type.TypePtr type = new Type.TypePtr(TensorType.get())) {
+            return new GenericList(type);
+        }
+    }
+
+    /** Returns a dictionary, owned by the caller. */
+    static IValue of(List<String> keys, List<Tensor> inputs, Function<Tensor, org.bytedeco.pytorch.Tensor> convert) {
+        try (Type.TypePtr text = new Type.TypePtr(StringType.get());
+                GenericList names = new GenericList(text);
+                GenericList tensors = tensorList();
+                IValueVector arguments = new IValueVector()) {
+            for (int i = 0; i < keys.size(); i++) {
+                try (IValue name = new IValue(keys.get(i));
+                        org.bytedeco.pytorch.Tensor tensor = convert.apply(inputs.get(i));
+                        IValue value = new IValue(tensor)) {
+                    names.push_back(name);
+                    tensors.push_back(value);
+                }
+            }
+            try (IValue first = new IValue(names);
+                    IValue second = new IValue(tensors)) {
+                arguments.resize(2);
+                arguments.put(0, first);
+                arguments.put(1, second);
+                return FUNCTION.apply(arguments);
+            }
+        }
+    }
+}

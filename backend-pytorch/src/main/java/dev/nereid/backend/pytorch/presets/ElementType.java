@@ -1,0 +1,60 @@
+package dev.nereid.backend.pytorch.presets;
+
+import dev.nereid.spi.DataType;
+import java.util.Optional;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch.ScalarType;
+import org.jspecify.annotations.Nullable;
+
+/** The types of elements of PyTorch for those of the SPI. Static functions only. */
+final class ElementType {
+    private static final ScalarType[] SCALAR_TYPES = new ScalarType[DataType.values().length];
+    private static final @Nullable DataType[] DATA_TYPES = new DataType[ScalarType.values().length];
+    /** The same for each tensor of a type, and never freed. */
+    private static final TensorOptions[] OPTIONS = new TensorOptions[DataType.values().length];
+
+    static {
+        pair(DataType.BOOL, ScalarType.Bool);
+        pair(DataType.UINT8, ScalarType.Byte);
+        pair(DataType.INT8, ScalarType.Char);
+        pair(DataType.INT16, ScalarType.Short);
+        pair(DataType.INT32, ScalarType.Int);
+        pair(DataType.INT64, ScalarType.Long);
+        pair(DataType.FP16, ScalarType.Half);
+        pair(DataType.FP32, ScalarType.Float);
+        pair(DataType.FP64, ScalarType.Double);
+        pair(DataType.BF16, ScalarType.BFloat16);
+    }
+
+    private ElementType() {}
+
+    private static void pair(DataType type, ScalarType scalarType) {
+        SCALAR_TYPES[type.ordinal()] = scalarType;
+        DATA_TYPES[scalarType.value] = type;
+        OPTIONS[type.ordinal()] = new TensorOptions(scalarType);
+    }
+
+    /** Returns the type of the SPI; empty if there is none, as for quantized and complex elements. */
+    static Optional<DataType> of(ScalarType type) {
+        int ordinal = Byte.toUnsignedInt(type.value);
+        return ordinal < DATA_TYPES.length ? Optional.ofNullable(DATA_TYPES[ordinal]) : Optional.empty();
+    }
+
+    /** Returns whether tensors may have a type. */
+    static boolean isSupported(DataType type) {
+        return OPTIONS[type.ordinal()] != null;
+    }
+
+    /**
+     * Returns the options of a tensor of a type.
+     *
+     * @throws IllegalArgumentException if tensors cannot have it
+     */
+    static TensorOptions options(DataType type) {
+        TensorOptions options = OPTIONS[type.ordinal()];
+        if (options == null) {
+            throw new IllegalArgumentException("type: " + type + " (expected: one of PyTorch's)");
+        }
+        return options;
+    }
+}

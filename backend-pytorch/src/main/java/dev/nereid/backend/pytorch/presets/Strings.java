@@ -1,0 +1,84 @@
+package dev.nereid.backend.pytorch.presets;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import org.bytedeco.javacpp.BytePointer;
+import org.bytedeco.pytorch.GenericList;
+import org.bytedeco.pytorch.IValue;
+import org.bytedeco.pytorch.StringType;
+import org.bytedeco.pytorch.Type;
+
+/** Texts of any bytes, to and from PyTorch. Static functions only. */
+final class Strings {
+    private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+    private Strings() {}
+
+    /**
+     * Returns the elements of a tensor of byte strings as one list.
+     *
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the elements are cut short, or are others than the
+     *     shape says
+     */
+    static IValue list(Tensor tensor) {
+        MemorySegment data = tensor.data();
+        long expected = tensor.shape().elementCount();
+        try (Type.TypePtr type = new Type.TypePtr(StringType.get());
+                GenericList list = new GenericList(type)) {
+            long position = 0;
+            long count = 0;
+            while (position < data.byteSize()) {
+                long length = data.byteSize() - position < Integer.BYTES
+                        ? Long.MAX_VALUE
+                        : Integer.toUnsignedLong(data.get(LENGTH, position));
+                long available = Math.max(0, data.byteSize() - position - Integer.BYTES);
+                if (length > available) {
+                    throw new BackendException(
+                            ErrorCode.INVALID_ARGUMENT,
+                            "incomplete string data: expecting string of length " + length + " but only " + available
+                                    + " bytes available");
+                }
+                byte[] text = data.asSlice(position + Integer.BYTES, length).toArray(ValueLayout.JAVA_BYTE);
+                try (BytePointer bytes = new BytePointer(text);
+                        IValue element = new IValue(bytes)) {
+                    list.push_back(element);
+                }
+                position += Integer.BYTES + length;
+                count++;
+            }
+            if (count != expected) {
+                throw new BackendException(
+                        ErrorCode.INVALID_ARGUMENT,
+                        "unexpected number of string elements " + count + ", expecting " + expected);
+            }
+            return new IValue(list);
+        }
+    }
+
+    static byte[][] bytes(GenericList list, int size) {
+        byte[][] texts = new byte[size][];
+        for (int i = 0; i < size; i++) {
+            try (IValue element = list.get(i)) {
+                texts[i] = bytes(element);
+            }
+        }
+        return texts;
+    }
+
+    static byte[] bytes(IValue value) {
+        try (BytePointer text = value.toStringRef()) {
+            byte[] bytes = new byte[Math.toIntExact(text.limit())];
+            text.get(bytes);
+            return bytes;
+        }
+    }
+
+    static String text(IValue value) {
+        return new String(bytes(value), StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,198 @@
+package dev.nereid.backend.pytorch.presets;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import org.bytedeco.javacpp.BytePointer;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.CompilationUnit;
+import org.bytedeco.pytorch.Device;
+import org.bytedeco.pytorch.DeviceOptional;
+import org.bytedeco.pytorch.ExtraFilesMap;
+import org.bytedeco.pytorch.JitModule;
+import org.bytedeco.pytorch.Method;
+import org.bytedeco.pytorch.StringVectorOptional;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * A module of TorchScript on the CPU. Its executions may run on any threads at the same time, as far as they change
+ * nothing of it ({@link #effects}).
+ *
+ * <p>Owner: the caller of {@link #load}, which closes it after its last execution. Outputs may live longer.
+ */
+public final class TorchModule implements AutoCloseable {
+    private static final String FORWARD = "forward";
+
+    private final JitModule module;
+    private final ExecutionMode mode;
+    private final TorchSchema schema;
+    private final Effects effects;
+    private final boolean frozen;
+
+    private TorchModule(JitModule module, ExecutionMode mode, TorchSchema schema, Effects effects, boolean frozen) {
+        this.module = module;
+        this.mode = mode;
+        this.schema = schema;
+        this.effects = effects;
+        this.frozen = frozen;
+    }
+
+    /**
+     * Loads a module, and freezes it where its executions are optimized and it is in the mode of evaluation.
+     *
+     * @param file a file of {@code torch.jit.save}, read as a whole; not used afterwards
+     * @param mode how it is loaded and executed
+     * @param hasExamples whether the file contains the inputs of its trace
+     * @param readsTraining whether its code depends on the mode of training
+     * @return the module
+     * @throws TorchException if PyTorch refuses the file
+     */
+    public static TorchModule load(Path file, ExecutionMode mode, boolean hasExamples, boolean readsTraining)
+            throws TorchException {
+        try (ModeGuard _ = mode.enter()) {
+            return loadInMode(file, mode, hasExamples, readsTraining);
+        } catch (RuntimeException e) {
+            throw TorchException.of(e);
+        }
+    }
+
+    private static TorchModule loadInMode(Path file, ExecutionMode mode, boolean hasExamples, boolean readsTraining)
+            throws TorchException {
+        JitModule module = read(file, hasExamples);
+        try {
+            TorchSchema schema;
+            try (PointerScope _ = new PointerScope();
+                    Method forward = module.get_method(FORWARD)) {
+                schema = TorchSchema.of(forward, hasExamples);
+            }
+            if (!readsTraining) {
+                module.eval(); // the same for its code
+            }
+            if (module.is_training()) { // is not frozen by PyTorch
+                return new TorchModule(module, mode, schema, Effects.UNKNOWN, false);
+            }
+            JitModule frozen = freeze(module);
+            if (frozen == module) {
+                return new TorchModule(module, mode, schema, Effects.UNKNOWN, false);
+            }
+            Effects effects = effects(frozen);
+            if (!mode.optimized()) {
+                frozen.close();
+                return new TorchModule(module, mode, schema, effects, false);
+            }
+            module.close();
+            module = frozen;
+            return new TorchModule(frozen, mode, schema, effects, true);
+        } catch (RuntimeException e) {
+            module.close();
+            throw TorchException.of(e);
+        }
+    }
+
+    private static JitModule read(Path file, boolean hasExamples) {
+        try (CompilationUnit unit = new CompilationUnit();
+                BytePointer path = new BytePointer(file.toString(), StandardCharsets.UTF_8);
+                Device device = new Device(torch.DeviceType.CPU);
+                DeviceOptional target = new DeviceOptional(device);
+                ExtraFilesMap others = new ExtraFilesMap()) {
+            // With the places in the source, for messages.
+            return torch.import_ir_module(unit, path, target, others, true, hasExamples);
+        }
+    }
+
+    /** Returns the module with its attributes as constants, or the same one if PyTorch cannot do that. */
+    private static JitModule freeze(JitModule module) {
+        try (StringVectorOptional kept = new StringVectorOptional()) {
+            return torch.freeze(module, kept, false); // folded normalization would compute other sums
+        } catch (RuntimeException e) {
+            return module;
+        }
+    }
+
+    private static Effects effects(JitModule frozen) {
+        try (PointerScope _ = new PointerScope();
+                Method forward = frozen.get_method(FORWARD)) {
+            return GraphEffects.of(forward.graph());
+        }
+    }
+
+    /** What an execution changes. */
+    public enum Effects {
+        /** Nothing but what it creates. */
+        NONE,
+        /** Its inputs may be changed, the module is not. */
+        INPUTS,
+        /** The module may be changed, and keep inputs. */
+        MODULE,
+        /** Not known, since the module is not frozen. */
+        UNKNOWN;
+
+        /**
+         * Says whether executions may use one module at the same time.
+         *
+         * @return whether they leave it as it is
+         */
+        public boolean leaveModule() {
+            return this == NONE || this == INPUTS;
+        }
+    }
+
+    /**
+     * Returns the arguments and the result of {@code forward}.
+     *
+     * @return the schema
+     */
+    public TorchSchema schema() {
+        return schema;
+    }
+
+    /**
+     * Returns what executions change.
+     *
+     * @return the effects
+     */
+    public Effects effects() {
+        return effects;
+    }
+
+    /**
+     * Says whether the attributes of the module are constants.
+     *
+     * @return whether it is frozen
+     */
+    public boolean isFrozen() {
+        return frozen;
+    }
+
+    /**
+     * Says whether the script has a loop without a known end: {@code while}, or {@code for} over what is computed.
+     *
+     * @return {@code true} also where that is not known
+     */
+    public boolean mayRunLong() {
+        if (!frozen) {
+            return true;
+        }
+        try (PointerScope _ = new PointerScope();
+                Method forward = module.get_method(FORWARD)) {
+            return GraphEffects.hasLoop(forward.graph());
+        }
+    }
+
+    /**
+     * Creates the means to execute the module on one thread at a time.
+     *
+     * @param threads the number of threads that one execution computes with; at least 1
+     * @param dictionary the names of the inputs if they are passed as one dictionary; otherwise empty
+     * @return the execution, to be closed before the module
+     */
+    public TorchExecution newExecution(int threads, List<String> dictionary) {
+        return new TorchExecution(
+                module, schema, mode, threads, !effects.leaveModule(), effects != Effects.NONE, dictionary);
+    }
+
+    @Override
+    public void close() {
+        module.close();
+    }
+}
