@@ -3,10 +3,10 @@ package dev.nereid.backend.pytorch;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.backend.pytorch.presets.TorchLibrary;
 import dev.nereid.spi.ModelContext;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.TreeMap;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -22,7 +22,7 @@ final class ProcessSettings {
     private final OptionalInt openBlasThreads;
 
     @GuardedBy("lock")
-    private final List<Integer> threadsOfModels = new ArrayList<>();
+    private final NavigableMap<Integer, Integer> modelsByThreads = new TreeMap<>();
 
     @GuardedBy("lock")
     private int applied;
@@ -52,8 +52,10 @@ final class ProcessSettings {
         try {
             profiling = apply(context, "ENABLE_JIT_PROFILING", profiling, options.profiling(), library::profiling);
             executor = apply(context, "ENABLE_JIT_EXECUTOR", executor, options.executor(), library::executor);
-            options.interOpThreads().ifPresent(threads -> interOp(context, threads));
-            threadsOfModels.add(options.intraOpThreads());
+            if (options.interOpThreads().isPresent()) {
+                interOp(context, options.interOpThreads().getAsInt());
+            }
+            modelsByThreads.merge(options.intraOpThreads(), 1, Integer::sum);
             applyThreads();
         } finally {
             lock.unlock();
@@ -64,7 +66,8 @@ final class ProcessSettings {
     void remove(PyTorchModelOptions options) {
         lock.lock();
         try {
-            threadsOfModels.remove((Integer) options.intraOpThreads());
+            modelsByThreads.merge(
+                    options.intraOpThreads(), -1, (count, less) -> count + less == 0 ? null : count + less);
             applyThreads();
         } finally {
             lock.unlock();
@@ -73,8 +76,7 @@ final class ProcessSettings {
 
     @GuardedBy("lock")
     private void applyThreads() {
-        int threads = openBlasThreads.orElse(
-                threadsOfModels.stream().mapToInt(Integer::intValue).min().orElse(1));
+        int threads = openBlasThreads.orElse(modelsByThreads.isEmpty() ? 1 : modelsByThreads.firstKey());
         if (threads != applied) {
             library.openBlasThreads(threads);
             applied = threads;

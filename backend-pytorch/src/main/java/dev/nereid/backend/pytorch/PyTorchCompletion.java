@@ -29,7 +29,7 @@ final class PyTorchCompletion {
 
     /** Returns whether inputs or outputs are missing in a configuration; otherwise nothing is completed. */
     static boolean isNeeded(ModelSettings settings) {
-        return settings.inputs().isEmpty() && settings.batchInputs().isEmpty()
+        return (settings.inputs().isEmpty() && settings.batchInputs().isEmpty())
                 || settings.outputs().isEmpty();
     }
 
@@ -58,8 +58,7 @@ final class PyTorchCompletion {
     private static boolean areKnown(List<TorchArgument> arguments) {
         return arguments.stream()
                 .allMatch(argument -> argument.kind() == TorchArgument.Kind.STRINGS
-                        || argument.kind() == TorchArgument.Kind.TENSOR
-                                && argument.example().isPresent());
+                        || argument.example().isPresent());
     }
 
     private static List<TensorSpec> inputs(ModelSettings settings, TorchModule module) {
@@ -91,7 +90,7 @@ final class PyTorchCompletion {
             return TensorSpec.of(name, type, dims);
         }
         TensorSpec single = TensorSpec.of(name, type, Shape.of(1));
-        return settings.batches() || type == DataType.BYTES ? single.withReshape(Shape.SCALAR) : single;
+        return settings.batches() ? single.withReshape(Shape.SCALAR) : single;
     }
 
     /** Executes the module once, with the shapes of its trace. */

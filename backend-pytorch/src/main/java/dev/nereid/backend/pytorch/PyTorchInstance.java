@@ -29,7 +29,7 @@ import java.util.stream.Collectors;
  * <p>An execution cannot be interrupted: a batch whose requests are all cancelled is not begun.
  */
 final class PyTorchInstance implements ModelInstance {
-    private static final Runnable NOTHING = () -> {};
+    private static final int MAX_KEYS = 20;
 
     private final PyTorchSignature signature;
     private final boolean batches;
@@ -137,20 +137,18 @@ final class PyTorchInstance implements ModelInstance {
         }
 
         void put(Batch batch) {
-            Set<Integer> put = new HashSet<>();
             for (int i = 0; i < wanted.size(); i++) {
                 PyTorchSignature.Output output = wanted.get(i);
                 TorchOutput value = values.get(indices.get(i));
                 if (value.kind() == TorchOutput.Kind.STRINGS) {
                     putStrings(output, value, batch);
                 } else {
-                    boolean isResponse = !put.add(indices.get(i));
-                    putTensor(output, indices.get(i), batch, isResponse);
+                    putTensor(output, indices.get(i), batch);
                 }
             }
         }
 
-        private void putTensor(PyTorchSignature.Output output, int index, Batch batch, boolean again) {
+        private void putTensor(PyTorchSignature.Output output, int index, Batch batch) {
             TorchOutput value = values.get(index);
             Shape shape = value.shape();
             long rows = shape.rank() == 0 ? 0 : shape.dim(0);
@@ -242,13 +240,11 @@ final class PyTorchInstance implements ModelInstance {
         }
     }
 
-    private static final int MAX_KEYS = 20;
-
     private static Tensor tensor(TorchOutput value) {
         return Tensor.of(value.type().orElseThrow(), value.shape(), value.data());
     }
 
-    private static Tensor slice(TorchOutput value, int from, int to) {
+    private static Tensor slice(TorchOutput value, long from, long to) {
         Shape shape = value.shape();
         long[] dims = shape.toArray();
         dims[0] = to - from;

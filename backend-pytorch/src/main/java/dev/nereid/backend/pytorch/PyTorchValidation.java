@@ -154,7 +154,7 @@ final class PyTorchValidation {
                 throw PyTorchErrors.internal("Multiple inputs of kind DictType were detected. Only a single input of"
                         + " type Dict(str, Tensor) is supported.");
             }
-            if (kind == TorchArgument.Kind.OTHER || isDictionary && i > 0) {
+            if (kind == TorchArgument.Kind.OTHER || (isDictionary && i > 0)) {
                 throw PyTorchErrors.internal(
                         "An input of type '" + arguments.get(i).type() + "' was detected in the model." + SINGLE_DICT);
             }

@@ -123,11 +123,15 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
         if (name == 2 && text.startsWith("collections\nOrderedDict\n", name + 1)) {
             return "a state_dict, which has the weights of a model without its code";
         }
-        if (last > 0 && text.substring(name + 1, last).chars().allMatch(c -> c == '\n' || c > ' ' && c < 0x7F)) {
+        if (last > 0 && text.substring(name + 1, last).chars().allMatch(TorchFile::isPrintable)) {
             return "a pickled object of Python (" + text.substring(name + 1, end) + "." + text.substring(end + 1, last)
                     + "), whose code is never run";
         }
         return "a pickled object of Python, such as a checkpoint, whose code is never run";
+    }
+
+    private static boolean isPrintable(int character) {
+        return character == '\n' || (character > ' ' && character < 0x7F);
     }
 
     /** Checks what the file claims before memory of that size is allocated, here or by PyTorch. */

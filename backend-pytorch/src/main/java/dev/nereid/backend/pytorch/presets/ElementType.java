@@ -1,6 +1,8 @@
 package dev.nereid.backend.pytorch.presets;
 
 import dev.nereid.spi.DataType;
+import java.util.EnumMap;
+import java.util.Map;
 import java.util.Optional;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch.ScalarType;
@@ -8,10 +10,11 @@ import org.jspecify.annotations.Nullable;
 
 /** The types of elements of PyTorch for those of the SPI. Static functions only. */
 final class ElementType {
-    private static final ScalarType[] SCALAR_TYPES = new ScalarType[DataType.values().length];
-    private static final @Nullable DataType[] DATA_TYPES = new DataType[ScalarType.values().length];
+    /** By the value of PyTorch. */
+    private static final @Nullable DataType[] DATA_TYPES = new DataType[ScalarType.NumOptions.value + 1];
+
     /** The same for each tensor of a type, and never freed. */
-    private static final TensorOptions[] OPTIONS = new TensorOptions[DataType.values().length];
+    private static final Map<DataType, TensorOptions> OPTIONS = new EnumMap<>(DataType.class);
 
     static {
         pair(DataType.BOOL, ScalarType.Bool);
@@ -29,20 +32,14 @@ final class ElementType {
     private ElementType() {}
 
     private static void pair(DataType type, ScalarType scalarType) {
-        SCALAR_TYPES[type.ordinal()] = scalarType;
         DATA_TYPES[scalarType.value] = type;
-        OPTIONS[type.ordinal()] = new TensorOptions(scalarType);
+        OPTIONS.put(type, new TensorOptions(scalarType));
     }
 
     /** Returns the type of the SPI; empty if there is none, as for quantized and complex elements. */
     static Optional<DataType> of(ScalarType type) {
-        int ordinal = Byte.toUnsignedInt(type.value);
-        return ordinal < DATA_TYPES.length ? Optional.ofNullable(DATA_TYPES[ordinal]) : Optional.empty();
-    }
-
-    /** Returns whether tensors may have a type. */
-    static boolean isSupported(DataType type) {
-        return OPTIONS[type.ordinal()] != null;
+        int value = Byte.toUnsignedInt(type.value);
+        return value < DATA_TYPES.length ? Optional.ofNullable(DATA_TYPES[value]) : Optional.empty();
     }
 
     /**
@@ -51,7 +48,7 @@ final class ElementType {
      * @throws IllegalArgumentException if tensors cannot have it
      */
     static TensorOptions options(DataType type) {
-        TensorOptions options = OPTIONS[type.ordinal()];
+        TensorOptions options = OPTIONS.get(type);
         if (options == null) {
             throw new IllegalArgumentException("type: " + type + " (expected: one of PyTorch's)");
         }

@@ -13,6 +13,7 @@ import org.bytedeco.pytorch.JitModule;
 import org.bytedeco.pytorch.Method;
 import org.bytedeco.pytorch.StringVectorOptional;
 import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A module of TorchScript on the CPU. Its executions may run on any threads at the same time, as far as they change
@@ -72,7 +73,7 @@ public final class TorchModule implements AutoCloseable {
                 return new TorchModule(module, mode, schema, Effects.UNKNOWN, false);
             }
             JitModule frozen = freeze(module);
-            if (frozen == module) {
+            if (frozen == null) {
                 return new TorchModule(module, mode, schema, Effects.UNKNOWN, false);
             }
             Effects effects = effects(frozen);
@@ -100,12 +101,12 @@ public final class TorchModule implements AutoCloseable {
         }
     }
 
-    /** Returns the module with its attributes as constants, or the same one if PyTorch cannot do that. */
-    private static JitModule freeze(JitModule module) {
+    /** Returns the module with its attributes as constants; null if PyTorch cannot do that. */
+    private static @Nullable JitModule freeze(JitModule module) {
         try (StringVectorOptional kept = new StringVectorOptional()) {
             return torch.freeze(module, kept, false); // folded normalization would compute other sums
         } catch (RuntimeException e) {
-            return module;
+            return null;
         }
     }
 
