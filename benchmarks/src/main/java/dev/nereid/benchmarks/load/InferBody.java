@@ -53,6 +53,11 @@ public final class InferBody {
         return input;
     }
 
+    /** Returns the dimensions of the input. */
+    public long[] dims() {
+        return shape();
+    }
+
     /** Returns the shape of the input. */
     long[] shape() {
         return shape.stream().mapToLong(Long::longValue).toArray();

@@ -7,7 +7,7 @@ import java.util.Arrays;
  *
  * <p>Latencies of any size are accurate to 1.6 %, in a fixed 32 KB: recording allocates nothing.
  */
-final class LatencyHistogram {
+public final class LatencyHistogram {
     /** A power of two is cut into this many buckets. */
     private static final int STEPS_LOG2 = 6;
 
@@ -16,7 +16,7 @@ final class LatencyHistogram {
     private final long[] counts = new long[(Long.SIZE - STEPS_LOG2) << STEPS_LOG2];
     private long total;
 
-    void record(long nanos) {
+    public void record(long nanos) {
         counts[bucket(Math.max(0, nanos))]++;
         total++;
     }
@@ -34,7 +34,7 @@ final class LatencyHistogram {
         total = 0;
     }
 
-    long total() {
+    public long total() {
         return total;
     }
 
@@ -44,7 +44,7 @@ final class LatencyHistogram {
      * @param percent more than 0, up to 100
      * @return the latency in microseconds; 0 if nothing was counted
      */
-    double percentileMicros(double percent) {
+    public double percentileMicros(double percent) {
         long rank = (long) Math.ceil(total * percent / 100);
         long seen = 0;
         for (int i = 0; i < counts.length && total > 0; i++) {

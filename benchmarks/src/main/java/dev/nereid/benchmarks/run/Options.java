@@ -34,7 +34,7 @@ public record Options(
             Usage: benchmarks/run [OPTION...]
             Measures the packaged server beside its ceilings, and prints tables.
 
-              --only=LIST          some of http,json,codec,scheduler,sequences,ensembles,waiting,shm,tls,grpc,mlp,batching,squeezenet,tensorflow,python,start,models,minute; default: all
+              --only=LIST          some of http,json,codec,scheduler,sequences,ensembles,waiting,shm,tls,grpc,mlp,batching,squeezenet,tensorflow,pytorch,python,start,models,minute; default: all
               --quick              3 s of warm-up and 3 s measured: checks that everything runs; figures are not valid
               --warm-up=SECONDS    load before each comparison, for each workload; default: 10
               --measure=SECONDS    load that is measured; default: 10

@@ -34,6 +34,8 @@ public enum Section {
     SQUEEZENET(true),
     /** Models of TensorFlow beside its C API. */
     TENSORFLOW(false),
+    /** Models of PyTorch beside calls of their modules. */
+    PYTORCH(false),
     /** Python models beside an exchange of the same bytes. */
     PYTHON(false),
     /** Start and memory. */

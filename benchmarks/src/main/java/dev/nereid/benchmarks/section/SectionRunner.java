@@ -1,6 +1,7 @@
 package dev.nereid.benchmarks.section;
 
 import dev.nereid.benchmarks.python.PythonSection;
+import dev.nereid.benchmarks.pytorch.PyTorchSection;
 import dev.nereid.benchmarks.report.Table;
 import dev.nereid.benchmarks.run.BenchmarkRun;
 import dev.nereid.benchmarks.run.Section;
@@ -27,6 +28,7 @@ public final class SectionRunner {
             case BATCHING -> BatchingSection.measure(bench);
             case SQUEEZENET -> SqueezenetSection.measure(bench);
             case TENSORFLOW -> TensorFlowSection.measure(bench);
+            case PYTORCH -> PyTorchSection.measure(bench);
             case PYTHON -> PythonSection.measure(bench);
             case START -> StartSection.measure(bench);
             case MODELS -> ModelsSection.measure(bench);

@@ -51,7 +51,7 @@ final class OptionsTest {
             delimiter = '|',
             value = {
                 "--fast | --fast: unknown (expected: a flag of --help)",
-                "--only=http,https | --only: 'https' (expected: some of http,json,codec,scheduler,sequences,ensembles,waiting,shm,tls,grpc,mlp,batching,squeezenet,tensorflow,python,start,models,minute)",
+                "--only=http,https | --only: 'https' (expected: some of http,json,codec,scheduler,sequences,ensembles,waiting,shm,tls,grpc,mlp,batching,squeezenet,tensorflow,pytorch,python,start,models,minute)",
                 "--rounds=0 | --rounds: 0 (expected: >= 1)",
                 "--measure=soon | --measure: 'soon' (expected: a whole number)",
                 "--warm-up | --warm-up: nothing (expected: a value)"
