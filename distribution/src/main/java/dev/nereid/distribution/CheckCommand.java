@@ -2,6 +2,8 @@ package dev.nereid.distribution;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.GpuAccess;
+import dev.nereid.distribution.child.ChildCheck;
+import dev.nereid.distribution.child.ParentCheck;
 import dev.nereid.distribution.flags.Flag;
 import dev.nereid.distribution.flags.FlagValue;
 import dev.nereid.distribution.flags.Flags;
@@ -10,6 +12,7 @@ import dev.nereid.distribution.flags.UsageException;
 import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.ExitStatus;
 import dev.nereid.distribution.process.LogSettings;
+import dev.nereid.distribution.process.ParentPipe;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.report.CheckJson;
 import dev.nereid.distribution.report.CheckText;
@@ -20,6 +23,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /** The command {@code nereid check}: checks the models of repositories without serving them. Confined to its thread. */
 final class CheckCommand implements Command {
@@ -44,7 +48,7 @@ final class CheckCommand implements Command {
 
     @Override
     public String description() {
-        return "Checks the models of repositories without serving them.";
+        return "Checks the models of repositories without serving them; native libraries run in a child process.";
     }
 
     @Override
@@ -79,15 +83,51 @@ final class CheckCommand implements Command {
             }
         }
         ServerOptions options = server.options(context);
-        CheckReport report;
-        try (GpuAccess gpus = server.openGpus()) {
-            report = check(ServerFlags.withGpus(options, gpus));
+        Optional<ParentPipe> parent = context.processes().parent();
+        if (parent.isPresent()) {
+            return runAsChild(ChildCheck.start(parent.get(), context.console().out()), options);
         }
+        if (RepositoryCheck.runsLibraries(options)) {
+            List<String> command = context.processes().command().get();
+            if (!command.isEmpty()) {
+                return new ParentCheck(command, context.console(), log).run();
+            }
+        }
+        return print(check(options));
+    }
+
+    /** Checks for a parent process, which prints nothing but what this one prints. */
+    private int runAsChild(ChildCheck child, ServerOptions options) throws StartException {
+        int status = ExitStatus.FAILURE;
+        try {
+            CheckReport report = check(child.apply(options));
+            if (!child.isReportWanted()) {
+                return status;
+            }
+            status = print(report);
+        } catch (InterruptedException e) { // the parent says so
+            Thread.currentThread().interrupt();
+            return status;
+        } catch (StartException e) {
+            child.commandEnds(status);
+            throw e;
+        }
+        child.commandEnds(status);
+        return status;
+    }
+
+    private int print(CheckReport report) {
         context.console().out().print(json ? CheckJson.of(report) + "\n" : new CheckText(report, verbose).text());
         return report.isValid() ? ExitStatus.SUCCESS : ExitStatus.FAILURE;
     }
 
     private CheckReport check(ServerOptions options) throws StartException, InterruptedException {
+        try (GpuAccess gpus = server.openGpus()) {
+            return check(ServerFlags.withGpus(options, gpus), load);
+        }
+    }
+
+    private static CheckReport check(ServerOptions options, boolean load) throws StartException, InterruptedException {
         try {
             return load ? RepositoryCheck.runWithLoads(options) : RepositoryCheck.run(options);
         } catch (InferenceException e) {

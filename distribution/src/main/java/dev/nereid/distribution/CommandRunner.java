@@ -81,7 +81,7 @@ final class CommandRunner {
         try {
             flags.read(arguments, context.environment());
             flags.checkVariables(context.environment(), variables());
-            if (!flags.hasLog()) {
+            if (!flags.hasLog() && context.processes().parent().isEmpty()) { // a parent has printed them
                 BestEffort.run(
                         "notices",
                         () -> flags.notices()

@@ -3,6 +3,7 @@ package dev.nereid.distribution;
 import dev.nereid.distribution.log.LogFactory;
 import dev.nereid.distribution.log.LogProvider;
 import dev.nereid.distribution.log.PluginLogBridge;
+import dev.nereid.distribution.process.ChildCommand;
 import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.ConsoleStreams;
 import dev.nereid.distribution.process.ExitStatus;
@@ -10,7 +11,9 @@ import dev.nereid.distribution.process.HostInfo;
 import dev.nereid.distribution.process.InstallationPaths;
 import dev.nereid.distribution.process.LogSettings;
 import dev.nereid.distribution.process.OutOfMemoryExit;
+import dev.nereid.distribution.process.ParentPipe;
 import dev.nereid.distribution.process.ProcessShutdown;
+import dev.nereid.distribution.process.ProcessTree;
 import dev.nereid.distribution.process.Signals;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.process.SystemExitLogReader;
@@ -23,8 +26,10 @@ import java.io.PrintStream;
 import java.lang.ref.Reference;
 import java.net.URISyntaxException;
 import java.net.URL;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.jar.JarFile;
@@ -40,6 +45,9 @@ public final class Main {
     private static final String UNKNOWN = "unknown";
     private static final String LOG_PROVIDER = "slf4j.provider";
     private static final String LOG_SETUP_LEVEL = "slf4j.internal.verbosity";
+
+    /** How long a child process may take to end after its parent. */
+    private static final Duration CHILD_LIMIT = Duration.ofSeconds(5);
 
     private Main() {}
 
@@ -59,7 +67,8 @@ public final class Main {
         Runtime.getRuntime().addShutdownHook(new Thread(() -> end(shutdown), "shutdown"));
         int status = ExitStatus.FAILURE;
         try {
-            status = new CommandRunner(commandContext(shutdown, outOfMemoryExit)).run(arguments);
+            status = new CommandRunner(commandContext(shutdown, outOfMemoryExit, processes(shutdown, arguments)))
+                    .run(arguments);
         } catch (RuntimeException | Error e) { // else other threads would keep the process alive
             onUncaught(Thread.currentThread(), e, outOfMemoryExit);
         } finally {
@@ -117,7 +126,27 @@ public final class Main {
                 .log("thread ended with an uncaught exception");
     }
 
-    private static CommandContext commandContext(ProcessShutdown shutdown, OutOfMemoryExit outOfMemoryExit) {
+    /** Finds the parent process, whose end stops this process, and how children are started. */
+    private static ProcessTree processes(ProcessShutdown shutdown, String[] arguments) {
+        if (Boolean.getBoolean(ChildCommand.PROPERTY)) {
+            shutdown.limit(CHILD_LIMIT);
+            return new ProcessTree(Optional.of(ParentPipe.start(System.in, () -> onParentEnd(shutdown))), List::of);
+        }
+        return new ProcessTree(
+                Optional.empty(),
+                () -> ChildCommand.of(
+                        List.of(arguments),
+                        System.getenv(),
+                        Charset.forName(System.getProperty("sun.jnu.encoding"), StandardCharsets.UTF_8)));
+    }
+
+    private static void onParentEnd(ProcessShutdown shutdown) {
+        shutdown.request();
+        System.exit(ExitStatus.FAILURE);
+    }
+
+    private static CommandContext commandContext(
+            ProcessShutdown shutdown, OutOfMemoryExit outOfMemoryExit, ProcessTree processes) {
         return new CommandContext(
                 new ConsoleStreams(System.out, System.err, isTerminal()),
                 System.getenv(),
@@ -129,7 +158,8 @@ public final class Main {
                 host(),
                 settings -> setUpLog(settings, outOfMemoryExit),
                 shutdown,
-                outOfMemoryExit);
+                outOfMemoryExit,
+                processes);
     }
 
     private static void setUpLog(LogSettings settings, OutOfMemoryExit outOfMemoryExit) throws StartException {

@@ -6,6 +6,7 @@ import dev.nereid.distribution.process.HostInfo;
 import dev.nereid.distribution.process.InstallationPaths;
 import dev.nereid.distribution.process.OutOfMemoryExit;
 import dev.nereid.distribution.process.ProcessShutdown;
+import dev.nereid.distribution.process.ProcessTree;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -37,7 +38,8 @@ final class TestCommandContext {
                 new HostInfo("1.2.3", "abc1234", "25 (of tests)", 2),
                 settings -> logLevels.add(settings.nereid() + " " + settings.libraries()),
                 new ProcessShutdown(),
-                new OutOfMemoryExit(err, status -> {}));
+                new OutOfMemoryExit(err, status -> {}),
+                ProcessTree.ALONE);
         return new CommandRunner(surroundings).run(arguments);
     }
 

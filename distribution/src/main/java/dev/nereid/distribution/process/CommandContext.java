@@ -13,6 +13,7 @@ import java.util.Map;
  * @param log sets up the log, before anything is logged
  * @param shutdown coordinates the shutdown of the process
  * @param outOfMemoryExit ends the process when its memory is exhausted
+ * @param processes the parent of the process, and how it starts children
  */
 public record CommandContext(
         ConsoleStreams console,
@@ -21,7 +22,8 @@ public record CommandContext(
         HostInfo host,
         LogSetup log,
         ProcessShutdown shutdown,
-        OutOfMemoryExit outOfMemoryExit) {
+        OutOfMemoryExit outOfMemoryExit,
+        ProcessTree processes) {
     /** Sets up the log. */
     public interface LogSetup {
         /**
@@ -35,7 +37,8 @@ public record CommandContext(
 
     /** Returns the services with errors in another format. */
     public CommandContext withFormat(LogFormat format) {
-        return new CommandContext(console.withFormat(format), environment, paths, host, log, shutdown, outOfMemoryExit);
+        return new CommandContext(
+                console.withFormat(format), environment, paths, host, log, shutdown, outOfMemoryExit, processes);
     }
 
     public CommandContext {

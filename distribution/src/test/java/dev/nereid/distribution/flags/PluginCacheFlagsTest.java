@@ -8,6 +8,7 @@ import dev.nereid.distribution.process.HostInfo;
 import dev.nereid.distribution.process.InstallationPaths;
 import dev.nereid.distribution.process.OutOfMemoryExit;
 import dev.nereid.distribution.process.ProcessShutdown;
+import dev.nereid.distribution.process.ProcessTree;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.file.Files;
@@ -100,6 +101,7 @@ final class PluginCacheFlagsTest {
                 new HostInfo("1", "", "", 1),
                 _ -> {},
                 new ProcessShutdown(),
-                new OutOfMemoryExit(OutputStream.nullOutputStream(), status -> {})));
+                new OutOfMemoryExit(OutputStream.nullOutputStream(), status -> {}),
+                ProcessTree.ALONE));
     }
 }

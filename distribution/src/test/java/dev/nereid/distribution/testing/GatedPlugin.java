@@ -10,6 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.jar.Attributes;
 import java.util.jar.JarEntry;
 import java.util.jar.JarOutputStream;
@@ -29,6 +30,11 @@ public final class GatedPlugin {
 
     /** Packs another provider, with its whole package, into a plugin directory. */
     public static Path pack(Path plugins, Class<? extends BackendProvider> provider) {
+        return pack(plugins, provider, Map.of());
+    }
+
+    /** Packs another provider, with its whole package and with lines of its manifest, into a plugin directory. */
+    public static Path pack(Path plugins, Class<? extends BackendProvider> provider, Map<String, String> lines) {
         try {
             Files.createDirectories(plugins);
             Path classes = Path.of(
@@ -36,6 +42,7 @@ public final class GatedPlugin {
             Manifest manifest = new Manifest();
             manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
             manifest.getMainAttributes().putValue("Backend-Spi-Version", "1.0");
+            lines.forEach(manifest.getMainAttributes()::putValue);
             try (OutputStream out = Files.newOutputStream(plugins.resolve(provider.getSimpleName() + ".jar"));
                     JarOutputStream jar = new JarOutputStream(out, manifest)) {
                 for (Path file : classFiles(classes, provider)) {

@@ -146,6 +146,15 @@ final class ModelCheck implements AutoCloseable {
             LabelFiles.read(prepared.directory().path(), prepared.config());
             return prepared.config();
         }
+        return options.observer()
+                .observe(
+                        prepared.directory().name(),
+                        prepared.config().getBackend(),
+                        ModelLoadOptions.LoadObserver.Work.COMPLETION,
+                        () -> completeByBackend(prepared, version));
+    }
+
+    private ModelConfig completeByBackend(PreparedModel prepared, long version) {
         BackendLease lease = lease(prepared.config().getBackend());
         ModelConfig completed;
         Set<String> missing = new ConcurrentSkipListSet<>();

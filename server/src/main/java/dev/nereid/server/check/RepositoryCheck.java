@@ -8,6 +8,8 @@ import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.server.plugin.PluginEnvironment;
+import dev.nereid.server.plugin.jar.PluginDirectory;
+import dev.nereid.server.plugin.jar.PluginNatives;
 import dev.nereid.server.repository.ModelCopy;
 import dev.nereid.server.repository.ModelLocation;
 import dev.nereid.server.repository.ModelRepository;
@@ -73,6 +75,19 @@ public final class RepositoryCheck {
             models.sort(Comparator.comparing(ModelReport::name));
             return new CheckReport(statuses, models, warnings(options, models.isEmpty()));
         }
+    }
+
+    /**
+     * Returns whether a check may run code of native libraries, which can end the process. Reads the manifests of the
+     * plugins, and loads nothing.
+     *
+     * @param options the options with which the models would be served
+     * @return {@code true} if an installed plugin has native libraries, or says that it binds one
+     */
+    public static boolean runsLibraries(ServerOptions options) {
+        return options.directories().plugins().stream()
+                .flatMap(directory -> new PluginDirectory(directory).scan().stream())
+                .anyMatch(PluginNatives::runsLibrary);
     }
 
     private static Set<String> names(RepositoryScan scan) {

@@ -4,7 +4,9 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.instance.InstanceOptions;
+import dev.nereid.spi.BackendException;
 import java.util.function.BiConsumer;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 
 /**
@@ -18,6 +20,7 @@ import java.util.function.UnaryOperator;
  * @param limits the limits of requests in flight and their input bytes for each version of a model
  * @param warnings receives the name of a model, empty for none, and what is probably not as intended about it, or about
  *     a backend; called by any thread
+ * @param observer observes completions and loads
  */
 public record ModelLoadOptions(
         boolean autoComplete,
@@ -25,10 +28,44 @@ public record ModelLoadOptions(
         int loadThreads,
         InstanceOptions instances,
         AdmissionLimits limits,
-        BiConsumer<String, String> warnings) {
+        BiConsumer<String, String> warnings,
+        LoadObserver observer) {
     /** The defaults of the command line. */
-    public static final ModelLoadOptions DEFAULT =
-            new ModelLoadOptions(true, "", 4, InstanceOptions.DEFAULT, AdmissionLimits.NONE, (_, _) -> {});
+    public static final ModelLoadOptions DEFAULT = new ModelLoadOptions(
+            true, "", 4, InstanceOptions.DEFAULT, AdmissionLimits.NONE, (_, _) -> {}, LoadObserver.NONE);
+
+    /** Observes completions and loads of models by their backends. Safe for use by any thread. */
+    public interface LoadObserver {
+        /** Observes nothing. */
+        LoadObserver NONE = new LoadObserver() {
+            @Override
+            public <T> T observe(String model, String backend, Work work, Supplier<T> execution) {
+                return execution.get();
+            }
+        };
+
+        /** What a backend does for a model. */
+        enum Work {
+            /** Completes the configuration. */
+            COMPLETION,
+            /** Loads the model with its instances. */
+            LOAD
+        }
+
+        /**
+         * Executes a work of a backend on the calling thread. The first work of a backend creates it, and loads its
+         * library.
+         *
+         * @param model the name of the model
+         * @param backend the name of the backend
+         * @param work the work
+         * @param execution executes it, once
+         * @param <T> the type of the result
+         * @return the result of the execution
+         * @throws BackendException to refuse the work, with the reason; the execution may throw it too
+         */
+        <T> T observe(String model, String backend, Work work, Supplier<T> execution);
+    }
 
     /** Checks the components. */
     public ModelLoadOptions {
@@ -36,6 +73,7 @@ public record ModelLoadOptions(
         requireNonNull(instances, "instances");
         requireNonNull(limits, "limits");
         requireNonNull(warnings, "warnings");
+        requireNonNull(observer, "observer");
         if (configName.contains("/") || configName.contains("\\") || configName.contains("..")) {
             throw new IllegalArgumentException("--model-config-name: '" + configName
                     + "' (expected: the name of a file in configs/, without '/', '\\' and '..')");
@@ -52,7 +90,7 @@ public record ModelLoadOptions(
      * @return the changed options
      */
     public ModelLoadOptions withAutoComplete(boolean complete) {
-        return new ModelLoadOptions(complete, configName, loadThreads, instances, limits, warnings);
+        return new ModelLoadOptions(complete, configName, loadThreads, instances, limits, warnings, observer);
     }
 
     /**
@@ -62,7 +100,7 @@ public record ModelLoadOptions(
      * @return the changed options
      */
     public ModelLoadOptions withConfigName(String name) {
-        return new ModelLoadOptions(autoComplete, name, loadThreads, instances, limits, warnings);
+        return new ModelLoadOptions(autoComplete, name, loadThreads, instances, limits, warnings, observer);
     }
 
     /**
@@ -72,7 +110,7 @@ public record ModelLoadOptions(
      * @return the changed options
      */
     public ModelLoadOptions withLoadThreads(int threads) {
-        return new ModelLoadOptions(autoComplete, configName, threads, instances, limits, warnings);
+        return new ModelLoadOptions(autoComplete, configName, threads, instances, limits, warnings, observer);
     }
 
     /**
@@ -82,7 +120,8 @@ public record ModelLoadOptions(
      * @return the changed options
      */
     public ModelLoadOptions withInstances(UnaryOperator<InstanceOptions> change) {
-        return new ModelLoadOptions(autoComplete, configName, loadThreads, change.apply(instances), limits, warnings);
+        return new ModelLoadOptions(
+                autoComplete, configName, loadThreads, change.apply(instances), limits, warnings, observer);
     }
 
     /**
@@ -94,7 +133,13 @@ public record ModelLoadOptions(
      */
     public ModelLoadOptions withLimits(long requests, long bytes) {
         return new ModelLoadOptions(
-                autoComplete, configName, loadThreads, instances, new AdmissionLimits(requests, bytes), warnings);
+                autoComplete,
+                configName,
+                loadThreads,
+                instances,
+                new AdmissionLimits(requests, bytes),
+                warnings,
+                observer);
     }
 
     /**
@@ -104,6 +149,16 @@ public record ModelLoadOptions(
      * @return the changed options
      */
     public ModelLoadOptions withWarnings(BiConsumer<String, String> receiver) {
-        return new ModelLoadOptions(autoComplete, configName, loadThreads, instances, limits, receiver);
+        return new ModelLoadOptions(autoComplete, configName, loadThreads, instances, limits, receiver, observer);
+    }
+
+    /**
+     * Replaces the observer of completions and loads.
+     *
+     * @param changed the observer; used by any thread
+     * @return the changed options
+     */
+    public ModelLoadOptions withObserver(LoadObserver changed) {
+        return new ModelLoadOptions(autoComplete, configName, loadThreads, instances, limits, warnings, changed);
     }
 }

@@ -130,6 +130,15 @@ public final class VersionLoader {
      */
     public ServedModel load(PreparedModel prepared, long version) {
         checkStarts(prepared);
+        return options.observer()
+                .observe(
+                        prepared.directory().name(),
+                        prepared.config().getBackend(),
+                        ModelLoadOptions.LoadObserver.Work.LOAD,
+                        () -> loadObserved(prepared, version));
+    }
+
+    private ServedModel loadObserved(PreparedModel prepared, long version) {
         long started = environment.clocks().nanoTime().getAsLong();
         BackendLease lease = backends.acquire(prepared.config().getBackend());
         try (Rollback rollback = new Rollback()) {

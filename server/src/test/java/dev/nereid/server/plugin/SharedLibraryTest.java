@@ -236,6 +236,25 @@ final class SharedLibraryTest {
         assertThat(PluginNatives.of(source("two")).isKept()).isFalse();
     }
 
+    @Test
+    void knowsThePluginsThatRunALibrary() throws Exception {
+        for (String line : List.of("true", "foreign", "false")) {
+            write(line, "", "");
+            NativeLibrary.build(files).attribute("Nereid-Native", line).write(plugins.resolve(line + "/lib.jar"));
+        }
+        write("unmentioned", "", "");
+        write("without", "", "");
+        Files.delete(plugins.resolve("without/lib.jar"));
+        write("broken", "", "");
+        Files.writeString(plugins.resolve("broken/lib.jar"), "this is no jar");
+
+        assertThat(List.of("true", "foreign", "false", "unmentioned", "without", "broken"))
+                .filteredOn(plugin -> PluginNatives.runsLibrary(source(plugin)))
+                .containsExactly("true", "foreign", "unmentioned");
+        assertThat(PluginNatives.of(source("foreign")).isKept()).isFalse();
+        assertThat(PluginNatives.of(source("foreign")).advice()).isEmpty();
+    }
+
     private PluginSource source(String plugin) {
         Path directory = plugins.resolve(plugin);
         List<Path> jars = List.of(directory.resolve("lib.jar"), directory.resolve("plugin.jar"));

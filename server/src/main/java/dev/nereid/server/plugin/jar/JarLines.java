@@ -21,8 +21,13 @@ import org.jspecify.annotations.Nullable;
  */
 record JarLines(
         Path path, Optional<String> isNative, Optional<String> shared, Optional<String> library, boolean hasProvider) {
-    /** Set to {@code true} in a jar of a plugin that loads native libraries. */
+    /**
+     * Set to {@code true} in a jar of a plugin that loads native libraries, and to {@link #FOREIGN} if it binds them by
+     * foreign functions alone.
+     */
     static final String NATIVE = "Nereid-Native";
+
+    private static final String FOREIGN = "foreign";
 
     /** Names the library that a plugin shares with others, perhaps followed by patterns of the names of its jars. */
     static final String SHARED = "Nereid-Shared";
@@ -53,6 +58,17 @@ record JarLines(
         return Optional.ofNullable(manifest)
                 .map(all -> all.getMainAttributes().getValue(name))
                 .map(String::strip);
+    }
+
+    /** Returns whether the plugin has to stay loaded. */
+    boolean isKept() {
+        return isNative.filter(Boolean::parseBoolean).isPresent();
+    }
+
+    /** Returns whether code of a native library may run, as the manifest says; else whether the jar has a library. */
+    boolean runsLibrary() {
+        return isNative.map(value -> Boolean.parseBoolean(value) || value.equalsIgnoreCase(FOREIGN))
+                .orElse(library.isPresent());
     }
 
     String name() {

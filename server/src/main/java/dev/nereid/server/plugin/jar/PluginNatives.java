@@ -28,9 +28,7 @@ public record PluginNatives(boolean isKept, Optional<SharedLibrary> shared, Opti
         Optional<SharedLibrary> shared = SharedLibrary.of(plugin.name(), jars);
         boolean isMentioned = jars.stream().anyMatch(jar -> jar.isNative().isPresent());
         return new PluginNatives(
-                jars.stream()
-                        .anyMatch(
-                                jar -> jar.isNative().map(Boolean::parseBoolean).orElse(false)),
+                jars.stream().anyMatch(JarLines::isKept),
                 shared,
                 jars.stream()
                         .filter(jar -> !isMentioned
@@ -38,6 +36,26 @@ public record PluginNatives(boolean isKept, Optional<SharedLibrary> shared, Opti
                                         .isEmpty())
                         .flatMap(jar -> jar.library().map(name -> jar.name() + "!/" + name).stream())
                         .findFirst());
+    }
+
+    /**
+     * Returns whether a plugin may run code of a native library in this process, which can end the process.
+     *
+     * @param plugin the plugin
+     * @return what the manifests of its jars say; without a line in any of them, whether a jar contains a library
+     */
+    public static boolean runsLibrary(PluginSource plugin) {
+        List<JarLines> jars = new ArrayList<>();
+        for (Path path : plugin.jars()) {
+            try {
+                jars.add(JarLines.of(path));
+            } catch (PluginException e) {
+                return false; // a broken plugin, of which nothing is loaded
+            }
+        }
+        List<JarLines> mentioning =
+                jars.stream().filter(jar -> jar.isNative().isPresent()).toList();
+        return (mentioning.isEmpty() ? jars : mentioning).stream().anyMatch(JarLines::runsLibrary);
     }
 
     /**
