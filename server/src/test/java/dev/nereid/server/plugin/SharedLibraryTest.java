@@ -243,14 +243,16 @@ final class SharedLibraryTest {
             NativeLibrary.build(files).attribute("Nereid-Native", line).write(plugins.resolve(line + "/lib.jar"));
         }
         write("unmentioned", "", "");
+        write("shared", name + " other.jar", "");
+        Files.delete(plugins.resolve("shared/lib.jar"));
         write("without", "", "");
         Files.delete(plugins.resolve("without/lib.jar"));
         write("broken", "", "");
         Files.writeString(plugins.resolve("broken/lib.jar"), "this is no jar");
 
-        assertThat(List.of("true", "foreign", "false", "unmentioned", "without", "broken"))
+        assertThat(List.of("true", "foreign", "false", "unmentioned", "shared", "without", "broken"))
                 .filteredOn(plugin -> PluginNatives.runsLibrary(source(plugin)))
-                .containsExactly("true", "foreign", "unmentioned");
+                .containsExactly("true", "foreign", "unmentioned", "shared");
         assertThat(PluginNatives.of(source("foreign")).isKept()).isFalse();
         assertThat(PluginNatives.of(source("foreign")).advice()).isEmpty();
     }

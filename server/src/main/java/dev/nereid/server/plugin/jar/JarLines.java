@@ -65,10 +65,10 @@ record JarLines(
         return isNative.filter(Boolean::parseBoolean).isPresent();
     }
 
-    /** Returns whether code of a native library may run, as the manifest says; else whether the jar has a library. */
+    /** Returns whether code of a native library may run, as the manifest says; else whether the jar has or shares one. */
     boolean runsLibrary() {
         return isNative.map(value -> Boolean.parseBoolean(value) || value.equalsIgnoreCase(FOREIGN))
-                .orElse(library.isPresent());
+                .orElse(library.isPresent() || shared.isPresent());
     }
 
     String name() {

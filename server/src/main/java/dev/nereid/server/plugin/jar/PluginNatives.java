@@ -42,7 +42,7 @@ public record PluginNatives(boolean isKept, Optional<SharedLibrary> shared, Opti
      * Returns whether a plugin may run code of a native library in this process, which can end the process.
      *
      * @param plugin the plugin
-     * @return what the manifests of its jars say; without a line in any of them, whether a jar contains a library
+     * @return what the manifests of its jars say; without a line in any of them, whether a jar contains or shares a library
      */
     public static boolean runsLibrary(PluginSource plugin) {
         List<JarLines> jars = new ArrayList<>();
