@@ -50,6 +50,9 @@ public final class ConfigCompletion {
 
         void fill(ModelConfig.Builder config) {
             config.setBackend(backend);
+            if (config.getPlatform().equals(LIBTORCH)) {
+                return; // the backend knows the name of its file; the reference server leaves it open
+            }
             if (config.getPlatform().isEmpty() && !platforms.isEmpty()) {
                 config.setPlatform(platforms.getFirst());
             }
@@ -70,12 +73,14 @@ public final class ConfigCompletion {
         }
     }
 
+    private static final String LIBTORCH = "pytorch_libtorch";
+
     /** In the order in which they are tried; TensorFlow precedes them. */
     private static final List<Framework> FRAMEWORKS = List.of(
             new Framework("tensorrt", List.of("tensorrt_plan"), "model.plan", false),
             new Framework("onnxruntime", List.of("onnxruntime_onnx"), "model.onnx", true),
             new Framework("openvino", List.of(), "model.xml", true),
-            new Framework("pytorch", List.of("pytorch_libtorch", "libtorch"), "model.pt", false),
+            new Framework("pytorch", List.of(LIBTORCH, "libtorch"), "model.pt", false),
             new Framework("pytorch", List.of("torch_aoti"), "model.pt2", false),
             new Framework("python", List.of(), "model.py", true));
 

@@ -41,6 +41,8 @@ class ConfigCompletionTest {
             default_model_filename: 'model.xml'       | -                  | ''                    | openvino    | model.xml
             -                                         | model.pt           | pytorch_libtorch      | pytorch     | model.pt
             platform: 'libtorch'                      | -                  | libtorch              | pytorch     | model.pt
+            platform: 'pytorch_libtorch'              | -                  | pytorch_libtorch      | pytorch     | ''
+            platform: 'pytorch_libtorch' default_model_filename: 'x' | -   | pytorch_libtorch      | pytorch     | x
             backend: 'pytorch'                        | -                  | pytorch_libtorch      | pytorch     | model.pt
             -                                         | model.pt2          | torch_aoti            | pytorch     | model.pt2
             platform: 'torch_aoti'                    | -                  | torch_aoti            | pytorch     | model.pt2
