@@ -2,8 +2,6 @@ package dev.nereid.backend.pytorch;
 
 import java.util.List;
 import java.util.OptionalInt;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /** How the names of tensors in a configuration denote arguments and values of a module. */
 enum NamingConvention {
@@ -14,9 +12,7 @@ enum NamingConvention {
     /** The order of the configuration is that of the module. */
     ORDER;
 
-    /** The first two underscores end the name; no digits count as 0. */
-    private static final Pattern INDEXED = Pattern.compile("(?:(?!__).)*__(\\d*)", Pattern.DOTALL);
-
+    private static final String SEPARATOR = "__";
     private static final int MAX_DIGITS = 9;
 
     /**
@@ -31,16 +27,24 @@ enum NamingConvention {
         return names.stream().allMatch(name -> index(name).isPresent()) ? INDEX : ORDER;
     }
 
-    /** Returns the index in a name; empty if the name has none. */
+    /** Returns the index in a name, behind its first two underscores, where no digits are 0; empty if it has none. */
     static OptionalInt index(String name) {
-        Matcher matcher = INDEXED.matcher(name);
-        if (!matcher.matches()) {
+        int end = name.indexOf(SEPARATOR);
+        if (end < 0) {
             return OptionalInt.empty();
         }
-        String digits = matcher.group(1);
-        if (digits.length() > MAX_DIGITS) {
+        int first = end + SEPARATOR.length();
+        for (int i = first; i < name.length(); i++) {
+            if (name.charAt(i) < '0' || name.charAt(i) > '9') {
+                return OptionalInt.empty();
+            }
+        }
+        while (first < name.length() && name.charAt(first) == '0') {
+            first++;
+        }
+        if (name.length() - first > MAX_DIGITS) {
             return OptionalInt.of(Integer.MAX_VALUE); // no module has as many
         }
-        return OptionalInt.of(digits.isEmpty() ? 0 : Integer.parseInt(digits));
+        return OptionalInt.of(first == name.length() ? 0 : Integer.parseInt(name.substring(first)));
     }
 }

@@ -69,9 +69,11 @@ final class PyTorchBackend implements Backend {
         }
         PyTorchModelOptions modelOptions = PyTorchModelOptions.of(context, options.processors());
         PyTorchModelFile file = PyTorchModelFile.of(context);
-        try (TorchModule module = load(context, file, modelOptions)) {
-            return PyTorchCompletion.of(context, module);
-        }
+        return LargeStack.call(() -> {
+            try (TorchModule module = load(context, file, modelOptions)) {
+                return PyTorchCompletion.of(context, module);
+            }
+        });
     }
 
     @Override
@@ -86,6 +88,10 @@ final class PyTorchBackend implements Backend {
         }
         PyTorchValidation.checkConfiguration(context.settings());
         PyTorchModelFile file = PyTorchModelFile.of(context);
+        return LargeStack.call(() -> load(context, modelOptions, file));
+    }
+
+    private Model load(ModelContext context, PyTorchModelOptions modelOptions, PyTorchModelFile file) {
         TorchModule module = load(context, file, modelOptions);
         try {
             PyTorchSignature signature = PyTorchValidation.check(context, module.schema());
@@ -98,8 +104,12 @@ final class PyTorchBackend implements Backend {
         }
     }
 
-    /** Loads the module of a model. */
-    static TorchModule load(ModelContext context, PyTorchModelFile file, PyTorchModelOptions options) {
+    /** Loads one more module of a model. */
+    static TorchModule loadCopy(ModelContext context, PyTorchModelFile file, PyTorchModelOptions options) {
+        return LargeStack.call(() -> load(context, file, options));
+    }
+
+    private static TorchModule load(ModelContext context, PyTorchModelFile file, PyTorchModelOptions options) {
         try {
             return TorchModule.load(
                     file.path(),

@@ -4,12 +4,15 @@ import dev.nereid.backend.pytorch.presets.TorchException;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelContext;
+import java.nio.charset.StandardCharsets;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** Converts failures of PyTorch to those of the SPI. Stateless. */
 final class PyTorchErrors {
-    private static final int MAX_CHARACTERS = 4000;
+    /** In UTF-8, so that a message of 4 KiB has room for a few words before and behind. */
+    private static final int MAX_BYTES = 3500;
+
     private static final String CUT = "\n…\n";
 
     /** Begins the places in the code as it was saved; those in the original source follow it. */
@@ -61,16 +64,31 @@ final class PyTorchErrors {
 
     /** Shortens a text: first the places in the saved code, then what is between the first and the last lines. */
     static String text(String message) {
-        if (message.length() <= MAX_CHARACTERS) {
+        byte[] bytes = message.getBytes(StandardCharsets.UTF_8);
+        if (bytes.length <= MAX_BYTES) {
             return message;
         }
         int from = message.indexOf(SERIALIZED);
         int to = message.indexOf(ORIGINAL);
-        String shorter = from >= 0 && to > from ? message.substring(0, from) + message.substring(to) : message;
-        if (shorter.length() <= MAX_CHARACTERS) {
-            return shorter;
+        if (from >= 0 && to > from) {
+            return text(message.substring(0, from) + message.substring(to));
         }
-        int half = (MAX_CHARACTERS - CUT.length()) / 2;
-        return shorter.substring(0, half) + CUT + shorter.substring(shorter.length() - half);
+        int half = (MAX_BYTES - CUT.getBytes(StandardCharsets.UTF_8).length) / 2;
+        int end = half;
+        while (isWithinCharacter(bytes[end])) {
+            end--;
+        }
+        int begin = bytes.length - half;
+        while (begin < bytes.length && isWithinCharacter(bytes[begin])) {
+            begin++;
+        }
+        return new String(bytes, 0, end, StandardCharsets.UTF_8)
+                + CUT
+                + new String(bytes, begin, bytes.length - begin, StandardCharsets.UTF_8);
+    }
+
+    /** Whether a byte of UTF-8 belongs to a character that begins before it. */
+    private static boolean isWithinCharacter(byte value) {
+        return (value & 0xC0) == 0x80;
     }
 }

@@ -194,10 +194,9 @@ final class PyTorchInstance implements ModelInstance {
                 return;
             }
             long bytes = value.stringBytes(0, rows);
-            Shape shape = Shape.of(rows);
             Tensor target = output.isState()
-                    ? batch.state(output.name()).allocateBytes(shape, bytes)
-                    : batch.allocateBytes(output.name(), shape, bytes);
+                    ? batch.state(output.name()).allocateBytes(stateShape(rows), bytes)
+                    : batch.allocateBytes(output.name(), Shape.of(rows), bytes);
             value.copyStrings(0, rows, target.data());
         }
 
@@ -209,14 +208,18 @@ final class PyTorchInstance implements ModelInstance {
                     request.fail(tooFewRows(output, value, request, to));
                 } else {
                     long bytes = value.stringBytes(from, to);
-                    Shape shape = Shape.of(to - from);
                     Tensor target = output.isState()
-                            ? request.state(output.name()).allocateBytes(shape, bytes)
-                            : request.response().allocateBytes(output.name(), shape, bytes);
+                            ? request.state(output.name()).allocateBytes(stateShape(to - from), bytes)
+                            : request.response().allocateBytes(output.name(), Shape.of(to - from), bytes);
                     value.copyStrings(from, to, target.data());
                 }
                 from = to;
             }
+        }
+
+        /** A state has no reshape that takes away its one dimension: each item has one text. */
+        private Shape stateShape(int rows) {
+            return batches ? Shape.of(rows, 1) : Shape.of(rows);
         }
 
         private Runnable use(int index) {

@@ -110,11 +110,20 @@ final class PyTorchModel implements Model {
         if (isFirst) {
             return instance(module, () -> {});
         }
-        TorchModule copy = PyTorchBackend.load(context, file, options);
+        TorchModule copy = copy();
         return instance(copy, () -> {
             end();
             copy.close();
         });
+    }
+
+    private TorchModule copy() {
+        try {
+            return PyTorchBackend.loadCopy(context, file, options);
+        } catch (RuntimeException e) {
+            end();
+            throw e;
+        }
     }
 
     private ModelInstance instance(TorchModule own, Runnable whenClosed) {

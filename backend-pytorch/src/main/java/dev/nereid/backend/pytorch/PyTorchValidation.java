@@ -114,6 +114,7 @@ final class PyTorchValidation {
             checkType(state.type(), "input state '" + state.inputName() + "'");
         }
         if (isDictionary) {
+            checkKeys(all);
             return all;
         }
         String[] order = new String[all.size()];
@@ -146,17 +147,19 @@ final class PyTorchValidation {
         return names;
     }
 
+    /** Refuses arguments that no input can be: first a second dictionary, then others, in their order. */
     private void checkArguments() {
         List<TorchArgument> arguments = schema.arguments();
-        for (int i = 0; i < arguments.size(); i++) {
-            TorchArgument.Kind kind = arguments.get(i).kind();
-            if (kind == TorchArgument.Kind.DICT && i > 0) {
-                throw PyTorchErrors.internal("Multiple inputs of kind DictType were detected. Only a single input of"
-                        + " type Dict(str, Tensor) is supported.");
-            }
-            if (kind == TorchArgument.Kind.OTHER || (isDictionary && i > 0)) {
+        if (arguments.stream().skip(1).anyMatch(argument -> argument.kind() == TorchArgument.Kind.DICT)) {
+            throw PyTorchErrors.internal("Multiple inputs of kind DictType were detected. Only a single input of"
+                    + " type Dict(str, Tensor) is supported.");
+        }
+        boolean isAlone = arguments.size() == 1;
+        for (TorchArgument argument : arguments) {
+            TorchArgument.Kind kind = argument.kind();
+            if (kind == TorchArgument.Kind.OTHER || (kind == TorchArgument.Kind.DICT && !isAlone)) {
                 throw PyTorchErrors.internal(
-                        "An input of type '" + arguments.get(i).type() + "' was detected in the model." + SINGLE_DICT);
+                        "An input of type '" + argument.type() + "' was detected in the model." + SINGLE_DICT);
             }
         }
     }
@@ -239,17 +242,36 @@ final class PyTorchValidation {
 
     /** Refuses texts for a tensor, and a tensor for texts; PyTorch would refuse each request. */
     private void checkKind(String input, TorchArgument argument) {
-        boolean isText = settings.input(input)
-                .map(spec -> spec.type() == DataType.BYTES)
-                .orElseGet(() -> states().stream()
-                        .anyMatch(state -> state.inputName().equals(input) && state.type() == DataType.BYTES));
+        boolean isText = isText(input);
         boolean takesText = argument.kind() == TorchArgument.Kind.STRINGS;
         if (argument.kind() == TorchArgument.Kind.LIST || isText != takesText) {
             throw PyTorchErrors.invalid("unable to load model '" + settings.name() + "', input '" + input + "': "
-                    + (isText ? "TYPE_STRING" : "a tensor") + " for the argument " + argument.type() + " "
-                    + argument.name() + " (expected: "
+                    + (isText ? "TYPE_STRING" : "a tensor") + " for the argument " + describe(argument) + " (expected: "
                     + (takesText ? "TYPE_STRING" : isText ? "an argument List[str]" : "an argument Tensor") + ")");
         }
+    }
+
+    /** Refuses what is no tensor, where the values of the dictionary are. */
+    private void checkKeys(List<String> keys) {
+        for (String key : keys) {
+            if (isText(key)) {
+                throw PyTorchErrors.invalid("unable to load model '" + settings.name() + "', input '" + key
+                        + "': TYPE_STRING for the argument "
+                        + describe(schema.arguments().getFirst())
+                        + " (expected: a tensor for each key)");
+            }
+        }
+    }
+
+    private boolean isText(String input) {
+        return settings.input(input)
+                .map(spec -> spec.type() == DataType.BYTES)
+                .orElseGet(() -> states().stream()
+                        .anyMatch(state -> state.inputName().equals(input) && state.type() == DataType.BYTES));
+    }
+
+    private static String describe(TorchArgument argument) {
+        return argument.type() + " " + argument.name();
     }
 
     private void checkType(DataType type, String place) {

@@ -3,111 +3,112 @@ package dev.nereid.backend.pytorch;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Map;
-import java.util.TreeMap;
 import org.bytedeco.pytorch.CompilationUnit;
+import org.bytedeco.pytorch.IValue;
+import org.bytedeco.pytorch.IValueVector;
 import org.bytedeco.pytorch.JitModule;
-import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.QualifiedName;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Writes model repositories with models of TorchScript that are compiled by PyTorch itself: ResNet-18 with random weights, and
- * a linear layer.
- *
- * <p>Arguments: the directory of the plugin, one to unpack PyTorch into, and that of the repository.
+ * Writes the repository of the tests of the installed server: {@code MakeModels DIRECTORY PLUGIN CACHE}. It runs in a
+ * process of its own, since a process can have one copy of PyTorch only.
  */
 public final class MakeModels {
-    private static final long SEED = 1;
-    private static final int[] WIDTHS = {64, 128, 256, 512};
-    private static final int CLASSES = 1000;
+    private static final String ADD_SUB = """
+            def forward(self, INPUT0: Tensor, INPUT1: Tensor):
+                return (INPUT0 + INPUT1, INPUT0 - INPUT1)
+            """;
+
+    private static final String SHOUT = """
+            def forward(self, TEXT: List[str]) -> List[str]:
+                return [text.upper() for text in TEXT]
+            """;
+
+    private static final String DICTIONARY = """
+            def forward(self, values: Dict[str, Tensor]) -> Dict[str, Tensor]:
+                return {"difference": values["a"] - values["b"], "sum": values["a"] + values["b"]}
+            """;
+
+    private static final String ACCUMULATOR = """
+            def forward(self, value: Tensor, state: Tensor, start: Tensor):
+                sum = value + state * (1 - start)
+                return (sum, sum)
+            """;
+
+    private static final String BEST = """
+            def forward(self, probabilities: Tensor):
+                best = torch.argmax(probabilities, 1)
+                words = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+                digits: List[int] = best.tolist()
+                return (best, [words[digit] for digit in digits])
+            """;
+
+    private static final String PICKY = """
+            def forward(self, x: Tensor):
+                if bool((x < 0).any()):
+                    assert False, "x: below 0 (expected: none)"
+                return torch.sqrt(x)
+            """;
+
+    private static final String COUNTER = """
+            def forward(self, x: Tensor):
+                self.count.add_(1)
+                return x + self.count
+            """;
 
     private MakeModels() {}
 
     /** Writes the models. */
-    public static void main(String[] arguments) throws IOException {
-        PyTorchNatives.load(Path.of(arguments[0]), Path.of(arguments[1]));
-        Path repository = Path.of(arguments[2]);
-        torch.manual_seed(SEED);
-        try (NoGradGuard _ = new NoGradGuard()) {
-            resnet18(file(repository, "resnet18"));
-            linear(file(repository, "linear"));
-        }
+    public static void main(String... arguments) throws IOException {
+        Path directory = Path.of(arguments[0]);
+        PyTorchNatives.load(Path.of(arguments[1]), Path.of(arguments[2]));
+        script(directory, "add_sub", ADD_SUB);
+        script(directory, "shout", SHOUT);
+        script(directory, "dictionary", DICTIONARY);
+        script(directory, "accumulator", ACCUMULATOR);
+        script(directory, "best", BEST);
+        script(directory, "picky", PICKY);
+        script(directory, "echo", "def forward(self, x: Tensor):\n    return x\n");
+        counter(directory);
+        alone(directory);
+        Files.writeString(directory.resolve("made"), "");
     }
 
-    private static Path file(Path repository, String model) throws IOException {
-        return Files.createDirectories(repository.resolve(model).resolve("1")).resolve("model.pt");
+    private static JitModule module() {
+        return new JitModule(new QualifiedName("__torch__.M"), new CompilationUnit(), true);
     }
 
-    /** A linear layer of 64 inputs and 10 outputs. */
-    static void linear(Path file) {
-        Map<String, Tensor> weights = new TreeMap<>();
-        weights.put("w", torch.rand(10, 64));
-        weights.put("b", torch.rand(10));
-        save(file, "def forward(self, x: Tensor) -> Tensor:\n    return torch.linear(x, self.w, self.b)\n", weights);
-    }
-
-    /** ResNet-18 for images of 3 x 224 x 224. */
-    static void resnet18(Path file) {
-        Network network = new Network();
-        network.convolution("x", "x", 3, WIDTHS[0], 7, 2);
-        network.line("x = torch.max_pool2d(torch.relu_(x), [3, 3], [2, 2], [1, 1])");
-        int width = WIDTHS[0];
-        for (int next : WIDTHS) {
-            for (int block = 0; block < 2; block++) {
-                int stride = block == 0 && next != width ? 2 : 1;
-                network.line("i = x");
-                network.convolution("x", "x", width, next, 3, stride);
-                network.line("x = torch.relu_(x)");
-                network.convolution("x", "x", next, next, 3, 1);
-                if (stride != 1) {
-                    network.convolution("i", "i", width, next, 1, stride);
-                }
-                network.line("x = torch.relu_(x.add_(i))");
-                width = next;
-            }
-        }
-        network.line("x = torch.flatten(torch.adaptive_avg_pool2d(x, [1, 1]), 1)");
-        network.weights.put("w_fc", torch.randn(CLASSES, width).mul_(new org.bytedeco.pytorch.Scalar(0.05)));
-        network.weights.put("b_fc", torch.rand(CLASSES));
-        network.line("return torch.linear(x, self.w_fc, self.b_fc)");
-        save(file, network.source.toString(), network.weights);
-    }
-
-    /** The source of a network, and its weights by name. */
-    private static final class Network {
-        final StringBuilder source = new StringBuilder("def forward(self, x: Tensor) -> Tensor:\n");
-        final Map<String, Tensor> weights = new TreeMap<>();
-        private int layers;
-
-        void line(String text) {
-            source.append("    ").append(text).append('\n');
-        }
-
-        /** Adds a convolution with batch normalization in the mode of evaluation. */
-        void convolution(String to, String from, int inputs, int outputs, int size, int stride) {
-            String name = String.valueOf(layers++);
-            double scale = Math.sqrt(2.0 / (inputs * size * size));
-            weights.put(
-                    "w" + name, torch.randn(outputs, inputs, size, size).mul_(new org.bytedeco.pytorch.Scalar(scale)));
-            weights.put("g" + name, torch.rand(outputs));
-            weights.put("b" + name, torch.rand(outputs));
-            weights.put("m" + name, torch.zeros(outputs));
-            weights.put("v" + name, torch.ones(outputs));
-            int padding = size / 2;
-            line(to + " = torch.batch_norm(torch.conv2d(" + from + ", self.w" + name + ", None, [" + stride + ", "
-                    + stride + "], [" + padding + ", " + padding + "]), self.g" + name + ", self.b" + name + ", self.m"
-                    + name + ", self.v" + name + ", False, 0.1, 1e-5, False)");
-        }
-    }
-
-    private static void save(Path file, String source, Map<String, Tensor> weights) {
-        JitModule module = new JitModule(new QualifiedName("__torch__.Model"), new CompilationUnit(), true);
-        weights.forEach((name, weight) -> module.register_buffer(name, weight));
+    private static void script(Path directory, String name, String source) throws IOException {
+        JitModule module = module();
         module.define(source);
+        save(module, directory, name);
+    }
+
+    private static void counter(Path directory) throws IOException {
+        JitModule module = module();
+        module.register_buffer("count", torch.zeros(1));
+        module.define(COUNTER);
+        save(module, directory, "counter");
+    }
+
+    /** A module with the inputs of its trace, which make a configuration complete. */
+    private static void alone(Path directory) throws IOException {
+        JitModule module = module();
+        module.define("def forward(self, x: Tensor, y: Tensor):\n    return x.sum(1) + y\n");
+        try (Tensor matrix = torch.ones(2, 3);
+                Tensor vector = torch.ones(2);
+                IValueVector inputs = new IValueVector(new IValue(matrix), new IValue(vector))) {
+            module.store_traced_inputs("forward", inputs);
+        }
+        save(module, directory, "alone");
+    }
+
+    private static void save(JitModule module, Path directory, String name) throws IOException {
         module.eval();
-        module.save(file.toString());
+        Path version = Files.createDirectories(directory.resolve(name).resolve("1"));
+        module.save(version.resolve("model.pt").toString());
         module.close();
     }
 }

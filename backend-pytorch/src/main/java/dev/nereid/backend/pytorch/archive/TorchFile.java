@@ -1,12 +1,17 @@
 package dev.nereid.backend.pytorch.archive;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.zip.CRC32;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipException;
@@ -30,6 +35,7 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
                     + " torch.onnx.export writes it, with the backend onnxruntime)";
 
     private static final String CODE = ".py";
+    private static final String PICKLE = ".pkl";
     private static final String TRAINING = ".training";
 
     /** More than PyTorch's own files are compressed: it compresses code alone. */
@@ -37,6 +43,9 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
 
     /** Smaller records may be compressed to any size. */
     private static final long FREE_BYTES = 16 << 20;
+
+    /** Many times as many as the tensors of the largest modules. */
+    private static final int MAX_RECORDS = 200_000;
 
     private static final int BUFFER_BYTES = 1 << 18;
     private static final int HEAD_BYTES = 512;
@@ -50,8 +59,15 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
      * @throws TorchFileException if it is no module of TorchScript, or damaged, with what was expected
      */
     public static TorchFile read(Path file) throws TorchFileException {
-        try (ZipFile zip = new ZipFile(file.toFile())) {
-            return read(zip, Files.size(file));
+        try {
+            long listBytes = CentralDirectory.size(file);
+            if (listBytes > CentralDirectory.MAX_BYTES) {
+                throw new TorchFileException("a list of records of " + listBytes + " bytes (expected: at most "
+                        + CentralDirectory.MAX_BYTES + ")");
+            }
+            try (ZipFile zip = new ZipFile(file.toFile())) {
+                return read(zip, Files.size(file));
+            }
         } catch (ZipException e) {
             throw otherFile(file, e);
         } catch (IOException e) {
@@ -68,6 +84,9 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
     }
 
     private static TorchFile read(ZipFile zip, long fileBytes) throws IOException, TorchFileException {
+        if (zip.size() > MAX_RECORDS) {
+            throw new TorchFileException(zip.size() + " records (expected: at most " + MAX_RECORDS + ")");
+        }
         List<? extends ZipEntry> entries = Collections.list(zip.entries());
         requireScript(zip, entries);
         requireSizes(entries, fileBytes);
@@ -85,7 +104,25 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
                 tensorBytes += entry.getSize();
             }
         }
+        checkTensors(zip, entries);
         return new TorchFile(hasExamples, readsTraining, tensorBytes);
+    }
+
+    /** Compares the tensors of a module with their records. Those of a trace's inputs have no elements. */
+    private static void checkTensors(ZipFile zip, List<? extends ZipEntry> entries)
+            throws IOException, TorchFileException {
+        Map<String, Long> sizes = new HashMap<>();
+        entries.forEach(entry -> sizes.put(entry.getName(), entry.getSize()));
+        for (ZipEntry entry : entries) {
+            String name = entry.getName();
+            boolean hasTensors = name.endsWith("/data.pkl") || name.endsWith("/constants.pkl");
+            if (hasTensors && entry.getSize() <= PickledTensors.MAX_BYTES) {
+                try (InputStream in = zip.getInputStream(entry)) {
+                    byte[] pickle = in.readNBytes((int) entry.getSize());
+                    PickledTensors.check(pickle, sizes, name.substring(0, name.length() - PICKLE.length()) + "/");
+                }
+            }
+        }
     }
 
     /** Refuses archives of other functions of PyTorch. */
@@ -137,7 +174,12 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
     /** Checks what the file claims before memory of that size is allocated, here or by PyTorch. */
     private static void requireSizes(List<? extends ZipEntry> entries, long fileBytes) throws TorchFileException {
         long compressed = 0;
+        Set<String> names = new HashSet<>();
         for (ZipEntry entry : entries) {
+            if (!names.add(entry.getName())) {
+                throw new TorchFileException(
+                        "damaged: record '" + shortened(entry.getName()) + "' is there twice (expected: once)");
+            }
             long size = entry.getSize();
             long packed = entry.getCompressedSize();
             if (size < 0 || packed < 0 || packed > fileBytes - compressed) {
@@ -157,12 +199,17 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
     private static boolean check(ZipFile zip, ZipEntry entry, byte[] buffer, boolean searched)
             throws IOException, TorchFileException {
         CRC32 checksum = new CRC32();
+        long size = 0;
         boolean found = false;
         int kept = 0; // the end of what was searched, since the text may begin there
         try (InputStream in = zip.getInputStream(entry)) {
             for (int length = in.read(buffer, kept, buffer.length - kept);
                     length >= 0;
                     length = in.read(buffer, kept, buffer.length - kept)) {
+                size += length;
+                if (size > entry.getSize()) {
+                    break; // a small record of endless data
+                }
                 checksum.update(buffer, kept, length);
                 if (searched) {
                     int end = kept + length;
@@ -171,11 +218,15 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
                     System.arraycopy(buffer, end - kept, buffer, 0, kept);
                 }
             }
-        } catch (ZipException e) {
+        } catch (ZipException | EOFException e) {
             throw new TorchFileException(
                     "damaged: record '" + shortened(entry.getName()) + "': " + e.getMessage()
                             + " (expected: compressed data)",
                     e);
+        }
+        if (size != entry.getSize()) {
+            throw new TorchFileException("damaged: record '" + shortened(entry.getName()) + "' has "
+                    + (size < entry.getSize() ? "fewer" : "more") + " bytes (expected: " + entry.getSize() + ")");
         }
         if (checksum.getValue() != entry.getCrc()) {
             throw new TorchFileException("damaged: record '%s' has the checksum %08x (expected: %08x)"

@@ -1,6 +1,7 @@
 package dev.nereid.backend.pytorch.presets;
 
 import dev.nereid.spi.Tensor;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.function.Function;
 import org.bytedeco.pytorch.CompilationUnit;
@@ -8,7 +9,6 @@ import org.bytedeco.pytorch.GenericList;
 import org.bytedeco.pytorch.IValue;
 import org.bytedeco.pytorch.IValueVector;
 import org.bytedeco.pytorch.QualifiedName;
-import org.bytedeco.pytorch.StringType;
 import org.bytedeco.pytorch.TensorType;
 import org.bytedeco.pytorch.Type;
 import org.bytedeco.pytorch.global.torch;
@@ -28,22 +28,23 @@ final class Dictionaries {
 
     private static final org.bytedeco.pytorch.Function FUNCTION = UNIT.get_function(new QualifiedName("dictionary"));
 
+    /** The type of tensors, which PyTorch never frees. */
+    private static final Type.TypePtr TENSOR = new Type.TypePtr(TensorType.get());
+
     private Dictionaries() {}
 
+    /** Returns an empty list of tensors, owned by the caller. */
     static GenericList tensorList() {
-        try (Type.TypePtr type = new Type.TypePtr(TensorType.get())) {
-            return new GenericList(type);
-        }
+        return new GenericList(TENSOR);
     }
 
     /** Returns a dictionary, owned by the caller. */
     static IValue of(List<String> keys, List<Tensor> inputs, Function<Tensor, org.bytedeco.pytorch.Tensor> convert) {
-        try (Type.TypePtr text = new Type.TypePtr(StringType.get());
-                GenericList names = new GenericList(text);
+        try (GenericList names = Strings.list();
                 GenericList tensors = tensorList();
                 IValueVector arguments = new IValueVector()) {
             for (int i = 0; i < keys.size(); i++) {
-                try (IValue name = new IValue(keys.get(i));
+                try (IValue name = Strings.value(keys.get(i).getBytes(StandardCharsets.UTF_8));
                         org.bytedeco.pytorch.Tensor tensor = convert.apply(inputs.get(i));
                         IValue value = new IValue(tensor)) {
                     names.push_back(name);

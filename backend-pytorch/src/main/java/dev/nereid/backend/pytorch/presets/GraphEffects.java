@@ -131,6 +131,7 @@ final class GraphEffects {
         for (long i = 0; i < count; i++) {
             if (schema.is_mutable(new SchemaArgument(torch.SchemaArgType.input, i))) {
                 changesInputs |= !isNew(inputs.at(i), new HashSet<>());
+                changesModule |= mayBeConstant(inputs.at(i), new HashSet<>());
             }
         }
     }
@@ -161,14 +162,74 @@ final class GraphEffects {
         return isNewOfAll(node.inputs(), seen);
     }
 
+    /**
+     * Whether a value may lie in a constant, by operations that return what they are given although their schemas do not say
+     * so, such as dropout: freezing does not see that either. All of them return their first tensor, or one of a list.
+     */
+    private static boolean mayBeConstant(Value value, Set<Long> seen) {
+        if (!holdsMemory(value) || !seen.add(value.unique())) {
+            return false; // or decided where it was seen first
+        }
+        if (seen.size() > MAX_CHAIN) {
+            return true;
+        }
+        JitNode node = value.node();
+        String kind = kind(node);
+        if (kind.equals("prim::Constant")) {
+            return true;
+        }
+        if (CREATING.contains(kind)) {
+            return false;
+        }
+        FunctionSchema schema = node.maybeSchema();
+        boolean isOperation =
+                schema != null && !schema.isNull() && node.blocks().size() == 0;
+        return isOperation ? mayBeFirstConstant(node.inputs(), seen) : mayBeOneConstant(node, seen);
+    }
+
+    private static boolean mayBeFirstConstant(ValueArrayRef values, Set<Long> seen) {
+        for (long i = 0; i < values.size(); i++) {
+            if (holdsMemory(values.at(i))) {
+                return mayBeConstant(values.at(i), seen);
+            }
+        }
+        return false;
+    }
+
+    /** Looks at all that containers, branches and loops may take a value from. */
+    private static boolean mayBeOneConstant(JitNode node, Set<Long> seen) {
+        boolean found = mayBeAnyConstant(node.inputs(), seen);
+        BlockArrayRef blocks = node.blocks();
+        for (long i = 0; i < blocks.size(); i++) {
+            found |= mayBeAnyConstant(blocks.at(i).return_node().inputs(), seen);
+        }
+        if (kind(node).equals("prim::Param")) {
+            JitNode loop = node.owningBlock().owningNode();
+            found |= loop != null && !loop.isNull() && mayBeOneConstant(loop, seen);
+        }
+        return found;
+    }
+
+    private static boolean mayBeAnyConstant(ValueArrayRef values, Set<Long> seen) {
+        for (long i = 0; i < values.size(); i++) {
+            if (mayBeConstant(values.at(i), seen)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean holdsMemory(Value value) {
+        return switch (value.type().get().kind().intern()) {
+            case IntType, FloatType, BoolType, StringType, NoneType, DeviceObjType, NumberType -> false;
+            default -> true;
+        };
+    }
+
     private static boolean isNewOfAll(ValueArrayRef values, Set<Long> seen) {
         for (long i = 0; i < values.size(); i++) {
             Value value = values.at(i);
-            boolean holdsMemory = switch (value.type().get().kind().intern()) {
-                case IntType, FloatType, BoolType, StringType, NoneType, DeviceObjType, NumberType -> false;
-                default -> true;
-            };
-            if (holdsMemory && !isNew(value, seen)) {
+            if (holdsMemory(value) && !isNew(value, seen)) {
                 return false;
             }
         }

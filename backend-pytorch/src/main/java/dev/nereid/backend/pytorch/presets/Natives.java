@@ -31,6 +31,7 @@ final class Natives {
 
     private static final String JAVACPP = "libjnijavacpp.so";
     private static final String PRESETS = "libjnitorch.so";
+    private static final String QUADMATH = "libquadmath.so.0";
     private static final String OPENBLAS = "libopenblas.so.0";
 
     /** RTLD_NOW | RTLD_NODELETE. */
@@ -49,6 +50,8 @@ final class Natives {
      */
     static void load(Path directory) throws IOException {
         setProperties();
+        // libgfortran does not look beside itself for what it needs, and many systems do not have it.
+        open(directory.resolve(QUADMATH).toString());
         open(directory.resolve(LIBRARY).toString()); // and those beside it that it needs
         MethodHandle load = loaderOfPresets();
         load(load, directory.resolve(JAVACPP));

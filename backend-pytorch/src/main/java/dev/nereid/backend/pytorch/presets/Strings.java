@@ -17,7 +17,20 @@ import org.bytedeco.pytorch.Type;
 final class Strings {
     private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
+    private static final byte[] NO_BYTES = {};
+
+    /**
+     * The type of texts, which PyTorch never frees. From the type itself: the pointer that PyTorch returns has half of the
+     * size of this one.
+     */
+    private static final Type.TypePtr TYPE = new Type.TypePtr(StringType.get().get());
+
     private Strings() {}
+
+    /** Returns an empty list of texts, owned by the caller. */
+    static GenericList list() {
+        return new GenericList(TYPE);
+    }
 
     /**
      * Returns the elements of a tensor of byte strings as one list.
@@ -28,8 +41,7 @@ final class Strings {
     static IValue list(Tensor tensor) {
         MemorySegment data = tensor.data();
         long expected = tensor.shape().elementCount();
-        try (Type.TypePtr type = new Type.TypePtr(StringType.get());
-                GenericList list = new GenericList(type)) {
+        try (GenericList list = list()) {
             long position = 0;
             long count = 0;
             while (position < data.byteSize()) {
@@ -44,8 +56,7 @@ final class Strings {
                                     + " bytes available");
                 }
                 byte[] text = data.asSlice(position + Integer.BYTES, length).toArray(ValueLayout.JAVA_BYTE);
-                try (BytePointer bytes = new BytePointer(text);
-                        IValue element = new IValue(bytes)) {
+                try (IValue element = value(text)) {
                     list.push_back(element);
                 }
                 position += Integer.BYTES + length;
@@ -57,6 +68,16 @@ final class Strings {
                         "unexpected number of string elements " + count + ", expecting " + expected);
             }
             return new IValue(list);
+        }
+    }
+
+    /** Returns a text of any bytes, owned by the caller. */
+    static IValue value(byte[] text) {
+        if (text.length == 0) {
+            return new IValue(""); // of a pointer to nothing, the presets would read up to the next zero
+        }
+        try (BytePointer bytes = new BytePointer(text)) {
+            return new IValue(bytes);
         }
     }
 
@@ -72,6 +93,9 @@ final class Strings {
 
     static byte[] bytes(IValue value) {
         try (BytePointer text = value.toStringRef()) {
+            if (text == null) { // of an empty text
+                return NO_BYTES;
+            }
             byte[] bytes = new byte[Math.toIntExact(text.limit())];
             text.get(bytes);
             return bytes;

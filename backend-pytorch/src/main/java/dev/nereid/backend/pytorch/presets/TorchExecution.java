@@ -17,6 +17,7 @@ import org.bytedeco.pytorch.JitModule;
 import org.bytedeco.pytorch.MemoryFormatOptional;
 import org.bytedeco.pytorch.Tuple;
 import org.bytedeco.pytorch.TupleElements;
+import org.bytedeco.pytorch.Type;
 import org.bytedeco.pytorch.global.torch;
 
 /**
@@ -178,18 +179,21 @@ public final class TorchExecution implements AutoCloseable {
         try (GenericDict dict = value.toGenericDict();
                 GenericDictIterator entry = dict.begin()) {
             for (long i = dict.size(); i > 0; i--) {
-                IValue name = entry.access().key();
-                String key = name.isString() ? Strings.text(name) : name.isInt() ? Long.toString(name.toInt()) : "";
-                add(entry.access().value(), key, depth + 1, outputs);
+                try (IValue name = entry.access().key(); // copies, unlike the elements of a tuple
+                        IValue element = entry.access().value()) {
+                    String key = name.isString() ? Strings.text(name) : name.isInt() ? Long.toString(name.toInt()) : "";
+                    add(element, key, depth + 1, outputs);
+                }
                 entry.increment();
             }
         }
     }
 
     private void addList(IValue value, String key, int depth, List<TorchOutput> outputs) {
-        try (GenericList list = value.toList()) {
+        try (GenericList list = value.toList();
+                Type.TypePtr type = list.elementType()) {
             int size = Math.toIntExact(list.size());
-            switch (list.elementType().get().kind().intern()) {
+            switch (type.get().kind().intern()) {
                 case StringType -> outputs.add(TorchOutput.strings(key, Strings.bytes(list, size)));
                 case IntType ->
                     outputs.add(TorchOutput.number(key, DataType.INT64, elements(list, size, IValue::toInt)));

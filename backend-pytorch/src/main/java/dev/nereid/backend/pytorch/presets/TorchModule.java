@@ -69,7 +69,7 @@ public final class TorchModule implements AutoCloseable {
             if (!readsTraining) {
                 module.eval(); // the same for its code
             }
-            if (module.is_training()) { // is not frozen by PyTorch
+            if (isTraining(module)) { // is not frozen by PyTorch
                 return new TorchModule(module, mode, schema, Effects.UNKNOWN, false);
             }
             JitModule frozen = freeze(module);
@@ -88,6 +88,11 @@ public final class TorchModule implements AutoCloseable {
             module.close();
             throw TorchException.of(e);
         }
+    }
+
+    /** Says whether a module is in the mode of training. A module that was frozen before it was saved has no mode. */
+    private static boolean isTraining(JitModule module) {
+        return module.hasattr("training") && module.is_training();
     }
 
     private static JitModule read(Path file, boolean hasExamples) {

@@ -1,0 +1,65 @@
+package dev.nereid.backend.pytorch;
+
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs work on a thread with a large stack: PyTorch's compiler calls itself for each operation of a chain and each bracket
+ * of a script, and ends the process where the stack ends. Static functions only.
+ */
+final class LargeStack {
+    /** Memory of the process as far as it is used: many thousands of operations. */
+    private static final long BYTES = 256L << 20;
+
+    private LargeStack() {}
+
+    /** Runs the work, and returns its result or throws what it throws. Not ended by an interrupt, which is kept. */
+    static <T> T call(Supplier<T> work) {
+        Result<T> result = new Result<>();
+        Thread thread = Thread.ofPlatform()
+                .name("pytorch-load")
+                .daemon()
+                .stackSize(BYTES)
+                .start(() -> result.run(work));
+        boolean interrupted = false;
+        while (thread.isAlive()) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return result.get();
+    }
+
+    /** What the work has returned or thrown. Written by its thread, and read after the end of that. */
+    private static final class Result<T> {
+        private @Nullable T value;
+        private @Nullable Throwable failure;
+
+        void run(Supplier<T> work) {
+            try {
+                value = work.get();
+            } catch (RuntimeException | Error e) {
+                failure = e;
+            }
+        }
+
+        T get() {
+            if (failure instanceof RuntimeException exception) {
+                throw exception;
+            }
+            if (failure instanceof Error error) {
+                throw error;
+            }
+            T done = value;
+            if (done == null) {
+                throw new IllegalStateException("the work has no result");
+            }
+            return done;
+        }
+    }
+}
