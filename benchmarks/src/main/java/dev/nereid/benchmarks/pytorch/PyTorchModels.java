@@ -16,7 +16,7 @@ final class PyTorchModels {
     static final String BATCHED_RESNET = "resnet18_batched";
     static final String LINEAR = "linear";
 
-    private static final String MAKER = "dev.nereid.backend.pytorch.MakeModels";
+    private static final String MAKER = "dev.nereid.backend.pytorch.MakeNetworks";
     private static final String CACHE = "natives";
 
     private PyTorchModels() {}
