@@ -1,6 +1,7 @@
 package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.nereid.distribution.testing.InstalledServer;
 import dev.nereid.distribution.testing.MarkdownPage;
@@ -11,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -23,6 +25,7 @@ final class DocumentationIT {
 
     private static final String IN_KOTLIN = "Gradle and Kotlin"; // run by NewUserPathIT, as the former
 
+    private static final String EXPORT = "A model of your own"; // by a Python with PyTorch
     private static final int MAX_QUICK_START = 10;
     private static final int FIRST_SCREEN = 24;
 
@@ -107,6 +110,27 @@ final class DocumentationIT {
     }
 
     @Test
+    void torchScript() throws IOException, InterruptedException {
+        assumeTrue(System.getProperty("os.arch").equals("amd64"), "the libraries of PyTorch are for x86-64");
+
+        assertThat(follow(MarkdownPage.of("docs/pytorch.md").without(EXPORT))).contains("\"data\":[\"seven\"]");
+    }
+
+    @Test
+    void torchScriptOfPython() throws IOException, InterruptedException {
+        assumeTrue(System.getProperty("os.arch").equals("amd64"), "the libraries of PyTorch are for x86-64");
+        Optional<String> python = PythonProgram.withModule("torch");
+        assumeTrue(python.isPresent(), "not installed: Python with PyTorch");
+
+        String output = follow(
+                MarkdownPage.of("docs/pytorch.md").section(EXPORT), Map.of("python3 ", python.orElseThrow() + " "));
+
+        assertThat(output)
+                .containsPattern("(?m)^rectangle +1 +pytorch +valid")
+                .contains("\"data\":[12.0]", "\"data\":[14.0]");
+    }
+
+    @Test
     void theExamplesInPython() throws IOException, InterruptedException {
         PythonProgram.withNumPy();
 
@@ -123,7 +147,11 @@ final class DocumentationIT {
     }
 
     private String follow(MarkdownPage page) throws IOException, InterruptedException {
-        Process process = PageScript.start(page, directory, Map.of());
+        return follow(page, Map.of());
+    }
+
+    private String follow(MarkdownPage page, Map<String, String> replaced) throws IOException, InterruptedException {
+        Process process = PageScript.start(page, directory, replaced);
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertThat(process.waitFor()).as(output).isZero();
         return output;

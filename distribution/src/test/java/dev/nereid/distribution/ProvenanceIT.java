@@ -71,7 +71,8 @@ final class ProvenanceIT {
                 }
             }
         }
-        for (String directory : List.of("", "plugins/onnx", "plugins/tensorflow", "caches/redis", "storage/s3")) {
+        for (String directory :
+                List.of("", "plugins/onnx", "plugins/tensorflow", "plugins/pytorch", "caches/redis", "storage/s3")) {
             assertThat(home.resolve(directory).resolve(SBOM)).exists();
         }
     }

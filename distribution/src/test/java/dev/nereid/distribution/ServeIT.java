@@ -42,6 +42,7 @@ final class ServeIT {
                 .containsPattern("(?m)^onnxruntime +onnx +AVAILABLE$")
                 .containsPattern("(?m)^tensorrt +tensorrt +UNAVAILABLE +TensorRT unavailable: no GPU: .+$")
                 .containsPattern("(?m)^tensorflow +tensorflow +AVAILABLE$")
+                .containsPattern("(?m)^pytorch +pytorch +AVAILABLE$")
                 .containsPattern("(?m)^MODEL +VERSION +STATUS$")
                 .containsPattern("(?m)^add_sub +1 +READY$")
                 .containsPattern("(?m)^digits +1 +READY$")

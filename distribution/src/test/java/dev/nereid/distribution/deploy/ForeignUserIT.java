@@ -3,12 +3,14 @@ package dev.nereid.distribution.deploy;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.distribution.testing.InstalledServer;
+import dev.nereid.distribution.testing.Repository;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -47,6 +49,25 @@ final class ForeignUserIT {
         assertThat(temporary).as("the cache directory").isNotEmptyDirectory();
     }
 
+    /** Hundreds of megabytes of libraries are unpacked where this user may write. */
+    @Test
+    void loadsPyTorchFromAnInstallationThatItCannotWrite() throws Exception {
+        Repository models = new Repository(Files.createDirectory(directory.resolve("models")))
+                .copyOf(InstalledServer.CHECKOUT.resolve("examples/pytorch-models/digits_torchscript"));
+
+        String out = nereid(
+                InstalledServer.HOME,
+                "",
+                List.of("check", "--load", models.directory().toString()));
+
+        assertThat(out).containsPattern("(?m)^digits_torchscript +1 +pytorch +valid");
+        try (Stream<Path> files = Files.walk(temporary)) {
+            assertThat(files)
+                    .filteredOn(file -> file.endsWith("libtorch_cpu.so"))
+                    .hasSize(1);
+        }
+    }
+
     /** The JVM would start without an AOT cache that it cannot read, and say nothing. */
     @Test
     void usesTheAotCacheThatTheContainerfileMakesAsRoot() throws Exception {
@@ -55,7 +76,7 @@ final class ForeignUserIT {
                 server,
                 "sh",
                 "-c",
-                "tar --exclude=./plugins/.cache --exclude=./plugins/tensorflow --exclude='*.aot' -C \"$0\" -c . | tar -x",
+                "tar --exclude=./plugins/.cache --exclude=./plugins/tensorflow --exclude=./plugins/pytorch --exclude='*.aot' -C \"$0\" -c . | tar -x",
                 InstalledServer.HOME.toString());
         String run = Files.readString(InstalledServer.HOME.resolve("deploy/Containerfile"))
                 .lines()

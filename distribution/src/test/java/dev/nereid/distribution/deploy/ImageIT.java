@@ -210,6 +210,7 @@ final class ImageIT {
                 .isNotEmpty()
                 .allMatch(name -> Files.isDirectory(root.resolve("opt/nereid/plugins/" + name)));
         assertThat(root.resolve("opt/nereid/plugins/tensorflow")).doesNotExist();
+        assertThat(root.resolve("opt/nereid/plugins/pytorch")).doesNotExist();
     }
 
     /** A pipe has the status of its last program, unless the script says otherwise. */
@@ -251,6 +252,8 @@ final class ImageIT {
 
         assertThat(demo.status()).as(demo.out()).isZero();
         assertThat(demo.out()).contains("over HTTP: seven", "over gRPC: seven");
+        assertThat(server.resolve("plugins/tensorflow")).isDirectory();
+        assertThat(server.resolve("plugins/pytorch")).doesNotExist();
         try (Stream<Path> files = Files.walk(server)) {
             for (Path jar :
                     files.filter(path -> path.toString().endsWith(".jar")).toList()) {
@@ -271,6 +274,21 @@ final class ImageIT {
 
         assertThat(result.status()).isEqualTo(1);
         assertThat(result.out()).contains("no lib/nereid.jar (expected: an installed server)");
+    }
+
+    @Test
+    void anUnknownOptionAndAMissingPluginAreNamed() throws Exception {
+        String assemble = ImageRoot.ASSEMBLE.toString();
+        Path small = Files.createDirectories(directory.resolve("small/lib"));
+        Files.writeString(small.resolve("nereid.jar"), "");
+        String server = small.getParent().toString();
+
+        assertThat(Tool.run(directory, assemble, server, output.toString(), "test", "--torch")
+                        .out())
+                .contains("--torch: unknown (expected: --tensorflow, --pytorch or --python)");
+        assertThat(Tool.run(directory, assemble, server, output.toString(), "test", "--pytorch")
+                        .out())
+                .contains("no plugins/pytorch (expected: with --pytorch, an installed server that has it)");
     }
 
     private static Path file(String suffix) {

@@ -19,13 +19,19 @@ public final class PythonProgram {
      * fails.
      */
     public static String withNumPy() {
-        Optional<String> program =
-                PROGRAMS.stream().filter(python -> runs(python, "import numpy")).findFirst();
+        Optional<String> program = withModule("numpy");
         if (System.getenv("CI") == null) {
             assumeTrue(program.isPresent(), "not installed: Python with NumPy");
         }
         assertThat(program).as("a Python with NumPy").isPresent();
         return program.orElseThrow();
+    }
+
+    /** Returns a Python that can import a module; empty if there is none. */
+    public static Optional<String> withModule(String module) {
+        return PROGRAMS.stream()
+                .filter(python -> runs(python, "import " + module))
+                .findFirst();
     }
 
     /** Returns whether a Python executes a statement without an error. */
