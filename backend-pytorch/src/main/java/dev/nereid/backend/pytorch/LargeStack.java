@@ -17,7 +17,7 @@ final class LargeStack {
     static <T> T call(Supplier<T> work) {
         Result<T> result = new Result<>();
         Thread thread = Thread.ofPlatform()
-                .name("pytorch-load")
+                .name("pytorch-compile")
                 .daemon()
                 .stackSize(BYTES)
                 .start(() -> result.run(work));

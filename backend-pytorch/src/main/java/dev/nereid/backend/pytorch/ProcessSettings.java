@@ -56,7 +56,12 @@ final class ProcessSettings {
                 interOp(context, options.interOpThreads().getAsInt());
             }
             modelsByThreads.merge(options.intraOpThreads(), 1, Integer::sum);
-            applyThreads();
+            if (applyThreads()) {
+                context.logger()
+                        .log(
+                                System.Logger.Level.INFO,
+                                "OpenBLAS computes with " + applied + " threads, for all models of the process");
+            }
         } finally {
             lock.unlock();
         }
@@ -74,13 +79,16 @@ final class ProcessSettings {
         }
     }
 
+    /** Sets the threads of OpenBLAS for the models that are loaded; returns whether their number changes. */
     @GuardedBy("lock")
-    private void applyThreads() {
+    private boolean applyThreads() {
         int threads = openBlasThreads.orElse(modelsByThreads.isEmpty() ? 1 : modelsByThreads.firstKey());
-        if (threads != applied) {
-            library.openBlasThreads(threads);
-            applied = threads;
+        if (threads == applied) {
+            return false;
         }
+        library.openBlasThreads(threads);
+        applied = threads;
+        return true;
     }
 
     /** Sets a truth value for the process. */

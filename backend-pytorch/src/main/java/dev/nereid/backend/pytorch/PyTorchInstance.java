@@ -36,16 +36,24 @@ final class PyTorchInstance implements ModelInstance {
     private final Set<String> splitOutputs;
     private final TorchExecution execution;
     private final Runnable whenClosed;
+    private int compilingRuns;
 
     /**
      * Creates an instance.
      *
      * @param execution owned by the instance
+     * @param compilingRuns the number of first executions in which PyTorch may compile the script, which needs a large stack
      * @param whenClosed runs when the execution is closed
      */
-    PyTorchInstance(ModelSettings settings, PyTorchSignature signature, TorchExecution execution, Runnable whenClosed) {
+    PyTorchInstance(
+            ModelSettings settings,
+            PyTorchSignature signature,
+            TorchExecution execution,
+            int compilingRuns,
+            Runnable whenClosed) {
         this.signature = signature;
         this.execution = execution;
+        this.compilingRuns = compilingRuns;
         this.whenClosed = whenClosed;
         batches = settings.batches();
         splitOutputs = settings.batchOutputs().stream()
@@ -66,18 +74,30 @@ final class PyTorchInstance implements ModelInstance {
             inputs.add(batch.gather(name));
         }
         batch.inputsRead();
-        List<TorchOutput> values;
-        try {
-            values = execution.run(inputs);
-        } catch (TorchException e) {
-            throw PyTorchErrors.ofExecution(e);
-        }
+        List<TorchOutput> values = run(inputs);
         batch.outputsComputed();
         try (Result result = new Result(values)) {
             for (PyTorchSignature.Output output : signature.outputs()) {
                 result.add(output, batch);
             }
             result.put(batch);
+        }
+    }
+
+    private List<TorchOutput> run(List<Tensor> inputs) {
+        if (compilingRuns == 0) {
+            return call(inputs);
+        }
+        List<TorchOutput> values = LargeStack.call(() -> call(inputs));
+        compilingRuns--; // an execution that fails may have compiled nothing
+        return values;
+    }
+
+    private List<TorchOutput> call(List<Tensor> inputs) {
+        try {
+            return execution.run(inputs);
+        } catch (TorchException e) {
+            throw PyTorchErrors.ofExecution(e);
         }
     }
 

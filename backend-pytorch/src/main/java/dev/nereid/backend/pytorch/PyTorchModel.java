@@ -33,6 +33,7 @@ final class PyTorchModel implements Model {
     private final PyTorchSignature signature;
     private final ProcessSettings process;
     private final boolean shares;
+    private final boolean isCompiled;
     private final boolean isShort;
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -65,10 +66,11 @@ final class PyTorchModel implements Model {
         this.process = process;
         boolean leavesModule = module.effects().leaveModule();
         shares = leavesModule || options.sharesWeights();
-        Optional<Duration> execution = leavesModule ? WarmUp.run(context, module, signature) : Optional.empty();
+        WarmUp.Outcome warmUp = WarmUp.run(context, module, signature);
+        isCompiled = warmUp.isCompiled();
         isShort = shares
                 && file.content().tensorBytes() <= LITTLE_WORK_BYTES
-                && execution
+                && warmUp.execution()
                         .filter(time -> time.compareTo(SHORT_EXECUTION) <= 0)
                         .isPresent();
         process.add(context, options);
@@ -128,7 +130,11 @@ final class PyTorchModel implements Model {
 
     private ModelInstance instance(TorchModule own, Runnable whenClosed) {
         return new PyTorchInstance(
-                context.settings(), signature, own.newExecution(threads(), signature.keys()), whenClosed);
+                context.settings(),
+                signature,
+                own.newExecution(threads(), signature.keys()),
+                isCompiled ? 0 : WarmUp.COMPILING_RUNS,
+                whenClosed);
     }
 
     /** Counts an instance; returns whether the module that was loaded first is for it. */

@@ -26,10 +26,23 @@ import java.util.Optional;
  * which takes many times as long as a later one. Confined to one load.
  */
 final class WarmUp {
-    private static final int RUNS = 4;
+    /** The number of executions in which PyTorch may compile a script. */
+    static final int COMPILING_RUNS = 2;
+
+    private static final int RUNS = COMPILING_RUNS + 2;
 
     /** Later runs of a module that takes longer are left to its first requests. */
     private static final Duration LONG_RUN = Duration.ofSeconds(2);
+
+    /**
+     * What is known after the executions.
+     *
+     * @param isCompiled whether PyTorch has optimized the script
+     * @param execution the time of the last one, where it tells that of a request of one item: all dimensions are known
+     */
+    record Outcome(boolean isCompiled, Optional<Duration> execution) {
+        private static final Outcome NONE = new Outcome(false, Optional.empty());
+    }
 
     private final ModelSettings settings;
 
@@ -38,25 +51,25 @@ final class WarmUp {
     }
 
     /**
-     * Executes a module with tensors of ones. A failure is no error: a script may want other values.
-     *
-     * @return the time of the last run, where it tells that of a request of one item: all dimensions are known; empty
-     *     otherwise
+     * Executes a module with tensors of ones, if executions leave it as it is. A failure is no error: a script may want other
+     * values.
      */
-    static Optional<Duration> run(ModelContext context, TorchModule module, PyTorchSignature signature) {
-        if (module.mayRunLong()) {
-            return Optional.empty();
+    static Outcome run(ModelContext context, TorchModule module, PyTorchSignature signature) {
+        if (!module.effects().leaveModule() || module.mayRunLong()) {
+            return Outcome.NONE;
         }
         try (Arena arena = Arena.ofConfined()) {
             Optional<List<Tensor>> inputs = new WarmUp(context.settings()).inputs(arena, signature);
             if (inputs.isEmpty()) {
-                return Optional.empty();
+                return Outcome.NONE;
             }
             Duration last = run(module, signature, inputs.get());
-            return hasOpenDimensions(context.settings()) ? Optional.empty() : Optional.of(last);
+            return new Outcome(
+                    last.compareTo(LONG_RUN) < 0,
+                    hasOpenDimensions(context.settings()) ? Optional.empty() : Optional.of(last));
         } catch (TorchException | BackendException e) {
             context.logger().log(System.Logger.Level.DEBUG, "not executed before the first request: " + e.getMessage());
-            return Optional.empty();
+            return Outcome.NONE;
         }
     }
 

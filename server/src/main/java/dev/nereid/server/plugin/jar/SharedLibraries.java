@@ -77,11 +77,11 @@ final class SharedLibraries {
             List<?> own = List.of(library.digest(), library.plugin(), loader, hold.get());
             loaded = putIfAbsent(library.name(), own);
             if (loaded.isEmpty()) {
-                LOG.atInfo()
+                LOG.atDebug()
                         .addKeyValue("plugin", library.plugin())
                         .addKeyValue("library", library.name())
                         .log(
-                                "shared library loaded for the process (plugin '{}'): {}",
+                                "class loader of a shared library created for the process (plugin '{}'): {}",
                                 library.plugin(),
                                 library.name());
                 return loader;
