@@ -14,7 +14,8 @@ import org.jspecify.annotations.Nullable;
  * What PyTorch has once for the process, while each model may ask for it. Guarded.
  *
  * <p>The threads of OpenBLAS, which multiplies matrices, are as many as the loaded model with the fewest computes with, so
- * that no model occupies more processors than it is to.
+ * that no model occupies more processors than it is to. Models of short executions do not count: their matrices are too
+ * small for several threads.
  */
 final class ProcessSettings {
     private final ReentrantLock lock = new ReentrantLock();
@@ -46,8 +47,8 @@ final class ProcessSettings {
         this.openBlasThreads = openBlasThreads;
     }
 
-    /** Applies the settings of a model that is loaded. Logs which are those of another model. */
-    void add(ModelContext context, PyTorchModelOptions options) {
+    /** Applies the settings of a model, before its first execution. Logs which are those of another model. */
+    void apply(ModelContext context, PyTorchModelOptions options) {
         lock.lock();
         try {
             profiling = apply(context, "ENABLE_JIT_PROFILING", profiling, options.profiling(), library::profiling);
@@ -55,7 +56,16 @@ final class ProcessSettings {
             if (options.interOpThreads().isPresent()) {
                 interOp(context, options.interOpThreads().getAsInt());
             }
-            modelsByThreads.merge(options.intraOpThreads(), 1, Integer::sum);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Counts a loaded model that computes with a number of threads. */
+    void add(ModelContext context, int threads) {
+        lock.lock();
+        try {
+            modelsByThreads.merge(threads, 1, Integer::sum);
             if (applyThreads()) {
                 context.logger()
                         .log(
@@ -68,11 +78,10 @@ final class ProcessSettings {
     }
 
     /** Forgets a model that is unloaded. */
-    void remove(PyTorchModelOptions options) {
+    void remove(int threads) {
         lock.lock();
         try {
-            modelsByThreads.merge(
-                    options.intraOpThreads(), -1, (count, less) -> count + less == 0 ? null : count + less);
+            modelsByThreads.merge(threads, -1, (count, less) -> count + less == 0 ? null : count + less);
             applyThreads();
         } finally {
             lock.unlock();

@@ -42,14 +42,8 @@ final class PyTorchBackend implements Backend {
             context.logger().log(System.Logger.Level.INFO, "loaded PyTorch " + library.version());
             return new PyTorchBackend(options, new ProcessSettings(library, options.openBlasThreads()));
         } catch (IOException | UnsupportedOperationException | IllegalStateException e) {
-            throw new BackendException(ErrorCode.UNAVAILABLE, "PyTorch could not be loaded: " + reason(e, context), e);
+            throw new BackendException(ErrorCode.UNAVAILABLE, "PyTorch could not be loaded: " + e.getMessage(), e);
         }
-    }
-
-    /** What the linker says, without the directory, since clients see it too. */
-    private static String reason(Exception e, BackendContext context) {
-        String directory = context.cacheDirectory().toAbsolutePath() + "/";
-        return String.valueOf(e.getMessage()).replace(directory, "");
     }
 
     @Override
@@ -92,15 +86,20 @@ final class PyTorchBackend implements Backend {
     }
 
     private Model load(ModelContext context, PyTorchModelOptions modelOptions, PyTorchModelFile file) {
+        process.apply(context, modelOptions);
         TorchModule module = load(context, file, modelOptions);
+        boolean loaded = false;
         try {
             PyTorchSignature signature = PyTorchValidation.check(context, module.schema());
-            PyTorchCompletion.compare(context, module, signature);
+            TraceComparison.run(context, module, signature);
             modelOptions.report(context);
-            return new PyTorchModel(context, options, modelOptions, file, module, signature, process);
-        } catch (RuntimeException e) {
-            module.close();
-            throw e;
+            Model model = new PyTorchModel(context, options, modelOptions, file, module, signature, process);
+            loaded = true;
+            return model;
+        } finally {
+            if (!loaded) {
+                module.close();
+            }
         }
     }
 

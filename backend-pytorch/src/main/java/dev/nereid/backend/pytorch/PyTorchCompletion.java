@@ -55,7 +55,8 @@ final class PyTorchCompletion {
         return Optional.of(completion);
     }
 
-    private static boolean areKnown(List<TorchArgument> arguments) {
+    /** Returns whether a file has the types and shapes of all arguments. */
+    static boolean areKnown(List<TorchArgument> arguments) {
         return arguments.stream()
                 .allMatch(argument -> argument.kind() == TorchArgument.Kind.STRINGS
                         || argument.example().isPresent());
@@ -143,63 +144,5 @@ final class PyTorchCompletion {
             specs.add(spec(settings, name, value.type().get(), value.shape()));
         }
         return specs;
-    }
-
-    /**
-     * Refuses types of inputs with which a trace fails, if they are others than those that it was made with. A trace computes
-     * with other types too where its operations do.
-     */
-    static void compare(ModelContext context, TorchModule module, PyTorchSignature signature) {
-        ModelSettings settings = context.settings();
-        List<TorchArgument> arguments = module.schema().arguments();
-        if (signature.isDictionary() || module.mayRunLong() || !areKnown(arguments)) {
-            return;
-        }
-        for (int i = 0; i < arguments.size(); i++) {
-            String name = signature.inputs().get(i);
-            Optional<TorchArgument.Example> example = arguments.get(i).example();
-            Optional<TensorSpec> spec = settings.input(name);
-            if (example.isPresent()
-                    && spec.isPresent()
-                    && spec.get().type() != example.get().type()) {
-                tryOtherType(context, module, signature, i);
-            }
-        }
-    }
-
-    private static void tryOtherType(ModelContext context, TorchModule module, PyTorchSignature signature, int place) {
-        ModelSettings settings = context.settings();
-        List<TorchArgument> arguments = module.schema().arguments();
-        try (Arena arena = Arena.ofConfined();
-                TorchExecution execution = module.newExecution(1, List.of())) {
-            List<Tensor> inputs = new ArrayList<>();
-            for (int i = 0; i < arguments.size(); i++) {
-                TorchArgument argument = arguments.get(i);
-                DataType configured = settings.input(signature.inputs().get(i))
-                        .map(TensorSpec::type)
-                        .orElse(DataType.BYTES);
-                Optional<Tensor> input = argument.example().isPresent()
-                        ? ExampleInputs.ones(
-                                arena,
-                                configured == DataType.BYTES
-                                        ? argument.example().get().type()
-                                        : configured,
-                                argument.example().get().shape())
-                        : ExampleInputs.ones(arena, DataType.BYTES, Shape.of(1));
-                if (input.isEmpty()) {
-                    return;
-                }
-                inputs.add(input.get());
-            }
-            execution.run(inputs).forEach(TorchOutput::close);
-        } catch (TorchException e) {
-            String name = signature.inputs().get(place);
-            throw PyTorchErrors.invalid("unable to load model '" + settings.name()
-                    + "', configuration expects datatype "
-                    + settings.input(name).orElseThrow().type().configName() + " for input '" + name
-                    + "', model provides "
-                    + arguments.get(place).example().orElseThrow().type().configName() + ": "
-                    + PyTorchErrors.text(String.valueOf(e.getMessage())));
-        }
     }
 }

@@ -49,29 +49,30 @@ final class PyTorchErrors {
     }
 
     static BackendException cannotLoad(String model, String reason) {
-        return new BackendException(ErrorCode.INTERNAL, "failed to load model '" + model + "': " + reason);
+        return new BackendException(ErrorCode.INTERNAL, text("failed to load model '" + model + "': " + reason));
     }
 
     /** Returns an exception about a model or its configuration. */
     static BackendException invalid(String message) {
-        return new BackendException(ErrorCode.INVALID_ARGUMENT, message);
+        return new BackendException(ErrorCode.INVALID_ARGUMENT, text(message));
     }
 
     /** Returns an exception about a model, in a place where the reference server uses this code. */
     static BackendException internal(String message) {
-        return new BackendException(ErrorCode.INTERNAL, message);
+        return new BackendException(ErrorCode.INTERNAL, text(message));
     }
 
     /** Shortens a text: first the places in the saved code, then what is between the first and the last lines. */
     static String text(String message) {
-        byte[] bytes = message.getBytes(StandardCharsets.UTF_8);
-        if (bytes.length <= MAX_BYTES) {
+        if (message.getBytes(StandardCharsets.UTF_8).length <= MAX_BYTES) {
             return message;
         }
         int from = message.indexOf(SERIALIZED);
         int to = message.indexOf(ORIGINAL);
-        if (from >= 0 && to > from) {
-            return text(message.substring(0, from) + message.substring(to));
+        String shorter = from >= 0 && to > from ? message.substring(0, from) + message.substring(to) : message;
+        byte[] bytes = shorter.getBytes(StandardCharsets.UTF_8);
+        if (bytes.length <= MAX_BYTES) {
+            return shorter;
         }
         int half = (MAX_BYTES - CUT.getBytes(StandardCharsets.UTF_8).length) / 2;
         int end = half;
@@ -87,7 +88,7 @@ final class PyTorchErrors {
                 + new String(bytes, begin, bytes.length - begin, StandardCharsets.UTF_8);
     }
 
-    /** Whether a byte of UTF-8 belongs to a character that begins before it. */
+    /** Returns whether a byte of UTF-8 belongs to a character that begins before it. */
     private static boolean isWithinCharacter(byte value) {
         return (value & 0xC0) == 0x80;
     }

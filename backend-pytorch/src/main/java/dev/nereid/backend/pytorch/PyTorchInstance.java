@@ -5,7 +5,6 @@ import dev.nereid.backend.pytorch.presets.TorchExecution;
 import dev.nereid.backend.pytorch.presets.TorchOutput;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
-import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelInstance;
@@ -14,7 +13,6 @@ import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -29,7 +27,8 @@ import java.util.stream.Collectors;
  * <p>An execution cannot be interrupted: a batch whose requests are all cancelled is not begun.
  */
 final class PyTorchInstance implements ModelInstance {
-    private static final int MAX_KEYS = 20;
+    /** The number of executions on a large stack, should all of them fail. */
+    private static final int MAX_ATTEMPTS = 10;
 
     private final PyTorchSignature signature;
     private final boolean batches;
@@ -37,6 +36,7 @@ final class PyTorchInstance implements ModelInstance {
     private final TorchExecution execution;
     private final Runnable whenClosed;
     private int compilingRuns;
+    private int attempts;
 
     /**
      * Creates an instance.
@@ -85,9 +85,10 @@ final class PyTorchInstance implements ModelInstance {
     }
 
     private List<TorchOutput> run(List<Tensor> inputs) {
-        if (compilingRuns == 0) {
+        if (compilingRuns == 0 || attempts == MAX_ATTEMPTS) {
             return call(inputs);
         }
+        attempts++;
         List<TorchOutput> values = LargeStack.call(() -> call(inputs));
         compilingRuns--; // an execution that fails may have compiled nothing
         return values;
@@ -127,33 +128,12 @@ final class PyTorchInstance implements ModelInstance {
 
         /** Checks an output, whether it is requested or not. */
         void add(PyTorchSignature.Output output, Batch batch) {
-            int index = indexOf(output);
-            check(output, values.get(index));
+            int index = ResultChecks.indexOf(output, values);
+            ResultChecks.check(output, values.get(index));
             if (output.isState() || batch.requestedOutputs().contains(output.name())) {
                 wanted.add(output);
                 indices.add(index);
             }
-        }
-
-        private int indexOf(PyTorchSignature.Output output) {
-            for (int i = 0; i < values.size(); i++) {
-                if (values.get(i).key().equals(output.name())) {
-                    return i;
-                }
-            }
-            if (output.index() < values.size()
-                    && values.get(output.index()).key().isEmpty()) {
-                return output.index();
-            }
-            Set<String> keys = new HashSet<>();
-            values.forEach(value -> keys.add(value.key()));
-            keys.remove("");
-            if (!keys.isEmpty()) {
-                throw PyTorchErrors.invalid("output '" + output.name() + "' is not found in the dictionary of the"
-                        + " result (expected: one of "
-                        + keys.stream().sorted().limit(MAX_KEYS).collect(Collectors.joining(", ")) + ")");
-            }
-            throw PyTorchValidation.missing(output.name(), values.size());
         }
 
         void put(Batch batch) {
@@ -287,34 +267,6 @@ final class PyTorchInstance implements ModelInstance {
                 "[request id: " + id + "] failed to split the output " + (output.isState() ? "state " : "") + "tensor '"
                         + output.name() + "' in responses: expected batch size of at least " + expected
                         + " in model output, got " + value.shape().dim(0));
-    }
-
-    private static void check(PyTorchSignature.Output output, TorchOutput value) {
-        switch (value.kind()) {
-            case SPARSE ->
-                throw PyTorchErrors.internal("output tensor '" + output.name()
-                        + "' is not found: it is sparse (expected: a dense tensor, as to_dense() makes it)");
-            case OTHER ->
-                throw PyTorchErrors.internal("PyTorch execute failure: output '" + output.name()
-                        + "': Expected Tensor but got " + value.typeText());
-            case STRINGS -> {
-                if (output.type() != DataType.BYTES) {
-                    throw otherType(output, DataType.BYTES.configName());
-                }
-            }
-            case TENSOR -> {
-                String type =
-                        value.type().map(DataType::configName).orElse("TYPE_<invalid> (" + value.typeText() + ")");
-                if (!type.equals(output.type().configName())) {
-                    throw otherType(output, type);
-                }
-            }
-        }
-    }
-
-    private static BackendException otherType(PyTorchSignature.Output output, String provided) {
-        return PyTorchErrors.invalid("configuration expects datatype "
-                + output.type().configName() + " for output '" + output.name() + "', model provides " + provided);
     }
 
     @Override

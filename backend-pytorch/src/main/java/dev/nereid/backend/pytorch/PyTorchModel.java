@@ -21,9 +21,9 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 final class PyTorchModel implements Model {
     /** The largest weights of a model whose execution may take less time than waking another thread. */
-    private static final long LITTLE_WORK_BYTES = 256 * 1024;
+    private static final long MAX_SHORT_BYTES = 256 * 1024;
 
-    private static final Duration SHORT_EXECUTION = Duration.ofNanos(300_000);
+    private static final Duration MAX_SHORT_EXECUTION = Duration.ofNanos(300_000);
 
     private final ModelContext context;
     private final PyTorchBackendOptions backend;
@@ -37,7 +37,7 @@ final class PyTorchModel implements Model {
     private final boolean isShort;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** Whether an instance uses the module that was loaded first. */
+    /** An instance uses the module that was loaded first. */
     @GuardedBy("lock")
     private boolean used;
 
@@ -64,16 +64,18 @@ final class PyTorchModel implements Model {
         this.module = module;
         this.signature = signature;
         this.process = process;
-        boolean leavesModule = module.effects().leaveModule();
+        boolean leavesModule = module.effects().leavesModule();
         shares = leavesModule || options.sharesWeights();
         WarmUp.Outcome warmUp = WarmUp.run(context, module, signature);
         isCompiled = warmUp.isCompiled();
         isShort = shares
-                && file.content().tensorBytes() <= LITTLE_WORK_BYTES
+                && file.content().tensorBytes() <= MAX_SHORT_BYTES
                 && warmUp.execution()
-                        .filter(time -> time.compareTo(SHORT_EXECUTION) <= 0)
+                        .filter(time -> time.compareTo(MAX_SHORT_EXECUTION) <= 0)
                         .isPresent();
-        process.add(context, options);
+        if (!isShort) {
+            process.add(context, options.intraOpThreads());
+        }
         if (options.sharesWeights() && !leavesModule) {
             context.logger()
                     .log(
@@ -185,7 +187,9 @@ final class PyTorchModel implements Model {
 
     @Override
     public void close() {
-        process.remove(options);
+        if (!isShort) {
+            process.remove(options.intraOpThreads());
+        }
         module.close();
     }
 }

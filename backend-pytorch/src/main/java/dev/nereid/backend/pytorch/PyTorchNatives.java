@@ -47,7 +47,12 @@ final class PyTorchNatives {
         }
         synchronized (PROCESS) { // between the look at what is mapped and the mapping
             LibraryArchive archive = LibraryArchive.find(plugin, PyTorchNatives.class.getClassLoader(), SOURCES);
-            return TorchLibrary.open(LibraryDirectory.find(PRODUCT, archive, cache.toAbsolutePath()));
+            Path directory = LibraryDirectory.find(PRODUCT, archive, cache.toAbsolutePath());
+            try {
+                return TorchLibrary.open(directory);
+            } catch (IOException e) { // for clients too
+                throw new IOException(String.valueOf(e.getMessage()).replace(directory + "/", ""), e);
+            }
         }
     }
 }

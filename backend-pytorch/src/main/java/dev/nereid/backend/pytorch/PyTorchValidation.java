@@ -112,6 +112,9 @@ final class PyTorchValidation {
         }
         for (StateSpec state : states()) {
             checkType(state.type(), "input state '" + state.inputName() + "'");
+            if (state.type() == DataType.BYTES && state.dims().rank() > 1) {
+                throw notOneDimensional("input", state.inputName());
+            }
         }
         if (isDictionary) {
             checkKeys(all);
@@ -283,9 +286,13 @@ final class PyTorchValidation {
 
     private void checkStrings(TensorSpec spec, String role) {
         if (spec.type() == DataType.BYTES && rank(spec.backendDims()) > 1) {
-            throw PyTorchErrors.internal("Triton only supports 1 dimensional List of String as " + role + " for '"
-                    + spec.name() + "' for model '" + settings.name() + "'");
+            throw notOneDimensional(role, spec.name());
         }
+    }
+
+    private BackendException notOneDimensional(String role, String name) {
+        return PyTorchErrors.internal("Triton only supports 1 dimensional List of String as " + role + " for '" + name
+                + "' for model '" + settings.name() + "'");
     }
 
     private int rank(Shape dims) {

@@ -32,7 +32,7 @@ final class WarmUp {
     private static final int RUNS = COMPILING_RUNS + 2;
 
     /** Later runs of a module that takes longer are left to its first requests. */
-    private static final Duration LONG_RUN = Duration.ofSeconds(2);
+    private static final Duration MAX_RUN = Duration.ofSeconds(2);
 
     /**
      * What is known after the executions.
@@ -55,7 +55,7 @@ final class WarmUp {
      * values.
      */
     static Outcome run(ModelContext context, TorchModule module, PyTorchSignature signature) {
-        if (!module.effects().leaveModule() || module.mayRunLong()) {
+        if (!module.effects().leavesModule() || module.mayRunLong()) {
             return Outcome.NONE;
         }
         try (Arena arena = Arena.ofConfined()) {
@@ -65,7 +65,7 @@ final class WarmUp {
             }
             Duration last = run(module, signature, inputs.get());
             return new Outcome(
-                    last.compareTo(LONG_RUN) < 0,
+                    last.compareTo(MAX_RUN) < 0,
                     hasOpenDimensions(context.settings()) ? Optional.empty() : Optional.of(last));
         } catch (TorchException | BackendException e) {
             context.logger().log(System.Logger.Level.DEBUG, "not executed before the first request: " + e.getMessage());
@@ -77,7 +77,7 @@ final class WarmUp {
             throws TorchException {
         Duration last = Duration.ZERO;
         try (TorchExecution execution = module.newExecution(1, signature.keys())) {
-            for (int i = 0; i < RUNS && last.compareTo(LONG_RUN) < 0; i++) {
+            for (int i = 0; i < RUNS && last.compareTo(MAX_RUN) < 0; i++) {
                 long begin = System.nanoTime();
                 execution.run(inputs).forEach(TorchOutput::close);
                 last = Duration.ofNanos(System.nanoTime() - begin);

@@ -4,6 +4,7 @@ import dev.nereid.spi.DataType;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Optional;
+import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch.ScalarType;
 import org.jspecify.annotations.Nullable;
@@ -30,6 +31,16 @@ final class ElementType {
     }
 
     private ElementType() {}
+
+    /**
+     * Creates the constants, as the first use of this class does. To be called outside of any {@code PointerScope}, whose end
+     * would free them.
+     */
+    static void create() {
+        if (PointerScope.getInnerScope() != null) {
+            throw new IllegalStateException("constants of PyTorch created in a scope");
+        }
+    }
 
     private static void pair(DataType type, ScalarType scalarType) {
         DATA_TYPES[scalarType.value] = type;

@@ -1,9 +1,11 @@
 package dev.nereid.backend.pytorch.presets;
 
-import java.util.HashSet;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.BlockArrayRef;
 import org.bytedeco.pytorch.FunctionSchema;
 import org.bytedeco.pytorch.Graph;
@@ -16,21 +18,38 @@ import org.bytedeco.pytorch.ValueArrayRef;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Finds what the graph of a frozen module changes. Confined to one look at a graph.
+ * Finds what the graph of a frozen module changes, in one pass. Confined to one look at a graph.
  *
- * <p>Freezing makes constants of all attributes but those that a graph changes: what it still reads, it may change. Of
- * inputs, an operation in place changes the memory of the value that it is given, or of the value of which that one is a
- * view. Where the origin of a value is not followed, it counts as an input.
+ * <p>Freezing makes constants of all attributes but those that a graph changes: what it still reads, it may change. An
+ * operation in place changes the memory of the value that it is given, or of the value of which that one is a view. So each
+ * value has the origins that its memory may have; where one is not followed, the value has all that its operation reads.
  */
 final class GraphEffects {
-    /** The argument {@code training} of batch normalization, and {@code use_input_stats} of instance normalization. */
+    /** The origin of memory of the caller. */
+    private static final int INPUT = 1;
+
+    /** The origin of memory of the module. */
+    private static final int CONSTANT = 2;
+
+    /** The operations that record statistics of a batch in their arguments 3 and 4, if argument 5 is true. */
+    private static final Set<String> NORMALIZING = Set.of(
+            "aten::batch_norm",
+            "aten::instance_norm",
+            "aten::native_batch_norm",
+            "aten::_batch_norm_impl_index",
+            "aten::cudnn_batch_norm");
+
+    private static final int RUNNING_MEAN = 3;
     private static final int TRAINING = 5;
 
-    /** The running mean of both. */
-    private static final int RUNNING_MEAN = 3;
+    /** The operations whose number is that of elements or dimensions of a value. */
+    private static final Set<String> SIZES = Set.of("aten::size", "aten::len", "aten::dim", "aten::__getitem__");
 
-    /** A graph with more operations in a chain of views counts as one that changes its inputs. */
-    private static final int MAX_CHAIN = 1000;
+    /** The largest number of rounds of nested loops together that do not count as long. */
+    private static final long MAX_ROUNDS = 1_000_000;
+
+    /** A graph with more steps, loops counted as often as they are looked at, counts as one that changes all. */
+    private static final int MAX_STEPS = 2_000_000;
 
     /** The common operations that always create their result; others may return a view, whatever their schema says. */
     private static final Set<String> CREATING = Stream.of(
@@ -46,51 +65,150 @@ final class GraphEffects {
             .map(name -> "aten::" + name)
             .collect(Collectors.toUnmodifiableSet());
 
+    private final Map<Long, Integer> origins = new HashMap<>();
     private boolean changesModule;
     private boolean changesInputs;
-    private boolean hasLoop;
+    private boolean mayRunLong;
+    private int steps;
 
     private GraphEffects() {}
 
-    static TorchModule.Effects of(Graph graph) {
-        GraphEffects effects = look(graph);
-        if (effects.changesModule) {
-            return TorchModule.Effects.MODULE;
-        }
-        return effects.changesInputs ? TorchModule.Effects.INPUTS : TorchModule.Effects.NONE;
-    }
-
-    static boolean hasLoop(Graph graph) {
-        return look(graph).hasLoop;
-    }
-
-    private static GraphEffects look(Graph graph) {
+    /** Looks at a graph. */
+    static GraphEffects of(Graph graph) {
         GraphEffects effects = new GraphEffects();
-        effects.lookFrom(graph.return_node());
+        ValueArrayRef inputs = graph.inputs();
+        for (long i = 0; i < inputs.size(); i++) {
+            effects.origins.put(inputs.at(i).unique(), INPUT);
+        }
+        effects.lookFrom(graph.return_node(), 1);
         return effects;
     }
 
+    TorchModule.Effects effects() {
+        if (changesModule) {
+            return TorchModule.Effects.MODULE;
+        }
+        return changesInputs ? TorchModule.Effects.INPUTS : TorchModule.Effects.NONE;
+    }
+
+    /** Says whether there is a loop whose end is not known, or far away. */
+    boolean mayRunLong() {
+        return mayRunLong;
+    }
+
     /** Looks at the nodes of a block: a ring that its last node belongs to. */
-    private void lookFrom(JitNode end) {
+    private void lookFrom(JitNode end, long rounds) {
         for (JitNode node = end.next(); node.address() != end.address(); node = node.next()) {
-            look(node);
+            if (++steps > MAX_STEPS) {
+                changesModule = true;
+                changesInputs = true;
+                mayRunLong = true;
+                return;
+            }
+            try (PointerScope _ = new PointerScope()) {
+                look(node, rounds);
+            }
         }
     }
 
-    private void look(JitNode node) {
+    private void look(JitNode node, long rounds) {
         String kind = kind(node);
         switch (kind) {
-            case "prim::SetAttr", "prim::CallMethod", "prim::CallFunction", "prim::fork" -> changesModule = true;
-            case "prim::GetAttr" ->
+            case "prim::Constant" -> setOrigins(node, CONSTANT);
+            case "prim::GetAttr" -> {
                 changesModule |= !isLibraryObject(node.output(0).type().get());
-            case "prim::Loop" -> hasLoop |= isUnlimited(node.inputs().at(0));
-            case "aten::batch_norm", "aten::instance_norm" -> changesModule |= recordsStatistics(node);
-            default -> lookAtOperation(node);
+                setOrigins(node, INPUT | CONSTANT);
+            }
+            case "prim::fork" -> {
+                changesModule = true;
+                mayRunLong = true; // what it runs is not looked at
+                setOrigins(node, INPUT | CONSTANT);
+            }
+            case "prim::SetAttr", "prim::CallMethod", "prim::CallFunction" -> {
+                changesModule = true;
+                setOrigins(node, INPUT | CONSTANT);
+            }
+            case "prim::Loop" -> lookAtLoop(node, rounds);
+            case "prim::If" -> lookAtBranches(node, rounds);
+            default -> lookAtOperation(node, kind);
         }
+    }
+
+    private void lookAtLoop(JitNode loop, long rounds) {
+        long inside = rounds(loop.inputs().at(0), rounds);
+        mayRunLong |= inside > MAX_ROUNDS;
+        int carried = origins(loop.inputs());
+        JitNode end = loop.blocks().at(0).return_node();
+        int before;
+        do { // a round may carry memory to the next one
+            before = carried;
+            setOrigins(loop.blocks().at(0).param_node(), carried);
+            lookFrom(end, inside);
+            carried |= origins(end.inputs());
+        } while (carried != before && steps <= MAX_STEPS);
+        setOrigins(loop, carried);
+    }
+
+    private void lookAtBranches(JitNode node, long rounds) {
+        int found = 0;
         BlockArrayRef blocks = node.blocks();
         for (long i = 0; i < blocks.size(); i++) {
-            lookFrom(blocks.at(i).return_node());
+            JitNode end = blocks.at(i).return_node();
+            lookFrom(end, rounds);
+            found |= origins(end.inputs());
         }
+        setOrigins(node, found);
+    }
+
+    private void lookAtOperation(JitNode node, String kind) {
+        ValueArrayRef inputs = node.inputs();
+        FunctionSchema schema = node.maybeSchema();
+        boolean isOperation = schema != null && !schema.isNull();
+        if (NORMALIZING.contains(kind)) {
+            changesModule |= recordsStatistics(inputs);
+        } else if (isOperation && schema.is_mutable()) {
+            lookAtChange(inputs, schema);
+        }
+        if (CREATING.contains(kind)) {
+            setOrigins(node, 0);
+            return;
+        }
+        int all = origins(inputs);
+        // Operations that return what they are given, although their schemas do not say so, return their first tensor.
+        setOrigins(node, isOperation ? (all & INPUT) | (first(inputs) & CONSTANT) : all);
+    }
+
+    private void lookAtChange(ValueArrayRef inputs, FunctionSchema schema) {
+        long count = Math.min(inputs.size(), schema.arguments().limit());
+        for (long i = 0; i < count; i++) {
+            if (schema.is_mutable(new SchemaArgument(torch.SchemaArgType.input, i))) {
+                Value changed = inputs.at(i);
+                int found = origins(changed);
+                changesInputs |= (found & INPUT) != 0;
+                changesModule |= (found & CONSTANT) != 0;
+                origins.merge(changed.unique(), origins(inputs), (old, more) -> old | more); // such as of a list
+            }
+        }
+    }
+
+    private static boolean recordsStatistics(ValueArrayRef inputs) {
+        if (inputs.size() <= TRAINING || inputs.at(RUNNING_MEAN).mustBeNone()) {
+            return false;
+        }
+        IValueOptional training = torch.toIValue(inputs.at(TRAINING));
+        return !training.has_value()
+                || !training.get().isBool()
+                || training.get().toBool();
+    }
+
+    /** Returns the number of rounds of a loop within others; that of elements counts as one. */
+    private static long rounds(Value count, long outside) {
+        IValueOptional constant = torch.toIValue(count);
+        if (constant.has_value() && constant.get().isInt()) {
+            long own = Math.max(1, constant.get().toInt());
+            return own > MAX_ROUNDS ? Long.MAX_VALUE : Math.min(outside, MAX_ROUNDS + 1) * own;
+        }
+        return SIZES.contains(kind(count.node())) ? outside : Long.MAX_VALUE;
     }
 
     private static String kind(JitNode node) {
@@ -102,121 +220,32 @@ final class GraphEffects {
         return TorchSchema.text(type.str()).startsWith("__torch__.torch.classes.");
     }
 
-    private static boolean recordsStatistics(JitNode node) {
-        ValueArrayRef inputs = node.inputs();
-        if (inputs.size() <= TRAINING || inputs.at(RUNNING_MEAN).mustBeNone()) {
-            return false;
-        }
-        return !isConstant(inputs.at(TRAINING), false);
-    }
-
-    private static boolean isConstant(Value value, boolean expected) {
-        IValueOptional constant = torch.toIValue(value);
-        return constant.has_value() && constant.get().isBool() && constant.get().toBool() == expected;
-    }
-
-    /** The largest number of rounds of {@code while} is that of the type. */
-    private static boolean isUnlimited(Value rounds) {
-        IValueOptional constant = torch.toIValue(rounds);
-        return constant.has_value() && constant.get().isInt() && constant.get().toInt() == Long.MAX_VALUE;
-    }
-
-    private void lookAtOperation(JitNode node) {
-        FunctionSchema schema = node.maybeSchema();
-        if (schema == null || schema.isNull() || !schema.is_mutable()) {
-            return;
-        }
-        ValueArrayRef inputs = node.inputs();
-        long count = Math.min(inputs.size(), schema.arguments().limit());
-        for (long i = 0; i < count; i++) {
-            if (schema.is_mutable(new SchemaArgument(torch.SchemaArgType.input, i))) {
-                changesInputs |= !isNew(inputs.at(i), new HashSet<>());
-                changesModule |= mayBeConstant(inputs.at(i), new HashSet<>());
-            }
+    private void setOrigins(JitNode node, int found) {
+        ValueArrayRef outputs = node.outputs();
+        for (long i = 0; i < outputs.size(); i++) {
+            origins.put(outputs.at(i).unique(), found);
         }
     }
 
-    /** Whether the graph has created the memory of a value. */
-    private static boolean isNew(Value value, Set<Long> seen) {
-        if (!seen.add(value.unique())) {
-            return true; // decided where it was seen first
-        }
-        if (seen.size() > MAX_CHAIN) {
-            return false;
-        }
-        JitNode node = value.node();
-        String kind = kind(node);
-        if (kind.equals("prim::ListConstruct") || kind.equals("prim::DictConstruct")) {
-            return isNewOfAll(node.inputs(), seen);
-        }
-        if (kind.equals("prim::Constant")) {
-            return true; // freezing would have left it an attribute
-        }
-        if (CREATING.contains(kind)) {
-            return true;
-        }
-        FunctionSchema schema = node.maybeSchema();
-        if (schema == null || schema.isNull()) {
-            return false; // an input, or the result of a block
-        }
-        return isNewOfAll(node.inputs(), seen);
-    }
-
-    /**
-     * Whether a value may lie in a constant, by operations that return what they are given although their schemas do not say
-     * so, such as dropout: freezing does not see that either. All of them return their first tensor, or one of a list.
-     */
-    private static boolean mayBeConstant(Value value, Set<Long> seen) {
-        if (!holdsMemory(value) || !seen.add(value.unique())) {
-            return false; // or decided where it was seen first
-        }
-        if (seen.size() > MAX_CHAIN) {
-            return true;
-        }
-        JitNode node = value.node();
-        String kind = kind(node);
-        if (kind.equals("prim::Constant")) {
-            return true;
-        }
-        if (CREATING.contains(kind)) {
-            return false;
-        }
-        FunctionSchema schema = node.maybeSchema();
-        boolean isOperation =
-                schema != null && !schema.isNull() && node.blocks().size() == 0;
-        return isOperation ? mayBeFirstConstant(node.inputs(), seen) : mayBeOneConstant(node, seen);
-    }
-
-    private static boolean mayBeFirstConstant(ValueArrayRef values, Set<Long> seen) {
+    private int origins(ValueArrayRef values) {
+        int found = 0;
         for (long i = 0; i < values.size(); i++) {
-            if (holdsMemory(values.at(i))) {
-                return mayBeConstant(values.at(i), seen);
-            }
-        }
-        return false;
-    }
-
-    /** Looks at all that containers, branches and loops may take a value from. */
-    private static boolean mayBeOneConstant(JitNode node, Set<Long> seen) {
-        boolean found = mayBeAnyConstant(node.inputs(), seen);
-        BlockArrayRef blocks = node.blocks();
-        for (long i = 0; i < blocks.size(); i++) {
-            found |= mayBeAnyConstant(blocks.at(i).return_node().inputs(), seen);
-        }
-        if (kind(node).equals("prim::Param")) {
-            JitNode loop = node.owningBlock().owningNode();
-            found |= loop != null && !loop.isNull() && mayBeOneConstant(loop, seen);
+            found |= origins(values.at(i));
         }
         return found;
     }
 
-    private static boolean mayBeAnyConstant(ValueArrayRef values, Set<Long> seen) {
+    private int first(ValueArrayRef values) {
         for (long i = 0; i < values.size(); i++) {
-            if (mayBeConstant(values.at(i), seen)) {
-                return true;
+            if (holdsMemory(values.at(i))) {
+                return origins(values.at(i));
             }
         }
-        return false;
+        return 0;
+    }
+
+    private int origins(Value value) {
+        return holdsMemory(value) ? origins.getOrDefault(value.unique(), INPUT | CONSTANT) : 0;
     }
 
     private static boolean holdsMemory(Value value) {
@@ -224,15 +253,5 @@ final class GraphEffects {
             case IntType, FloatType, BoolType, StringType, NoneType, DeviceObjType, NumberType -> false;
             default -> true;
         };
-    }
-
-    private static boolean isNewOfAll(ValueArrayRef values, Set<Long> seen) {
-        for (long i = 0; i < values.size(); i++) {
-            Value value = values.at(i);
-            if (holdsMemory(value) && !isNew(value, seen)) {
-                return false;
-            }
-        }
-        return true;
     }
 }

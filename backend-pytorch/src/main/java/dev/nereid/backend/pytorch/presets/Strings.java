@@ -19,6 +19,10 @@ final class Strings {
 
     private static final byte[] NO_BYTES = {};
 
+    /** The largest size of all texts of a list, which are copied into the heap. */
+    private static final long MAX_BYTES =
+            Math.min(Integer.MAX_VALUE - Long.BYTES, Runtime.getRuntime().maxMemory() / 4);
+
     /**
      * The type of texts, which PyTorch never frees. From the type itself: the pointer that PyTorch returns has half of the
      * size of this one.
@@ -83,9 +87,12 @@ final class Strings {
 
     static byte[][] bytes(GenericList list, int size) {
         byte[][] texts = new byte[size][];
+        long total = 0;
         for (int i = 0; i < size; i++) {
             try (IValue element = list.get(i)) {
                 texts[i] = bytes(element);
+                total += texts[i].length;
+                requireSize(total);
             }
         }
         return texts;
@@ -96,9 +103,17 @@ final class Strings {
             if (text == null) { // of an empty text
                 return NO_BYTES;
             }
-            byte[] bytes = new byte[Math.toIntExact(text.limit())];
+            requireSize(text.limit());
+            byte[] bytes = new byte[(int) text.limit()];
             text.get(bytes);
             return bytes;
+        }
+    }
+
+    private static void requireSize(long bytes) {
+        if (bytes > MAX_BYTES) {
+            throw new IllegalStateException("texts of " + bytes + " bytes in the result (expected: at most " + MAX_BYTES
+                    + ", a quarter of the heap; or a tensor)");
         }
     }
 

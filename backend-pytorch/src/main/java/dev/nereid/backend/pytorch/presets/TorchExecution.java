@@ -14,7 +14,6 @@ import org.bytedeco.pytorch.GenericList;
 import org.bytedeco.pytorch.IValue;
 import org.bytedeco.pytorch.IValueVector;
 import org.bytedeco.pytorch.JitModule;
-import org.bytedeco.pytorch.MemoryFormatOptional;
 import org.bytedeco.pytorch.Tuple;
 import org.bytedeco.pytorch.TupleElements;
 import org.bytedeco.pytorch.Type;
@@ -28,6 +27,9 @@ import org.bytedeco.pytorch.global.torch;
 public final class TorchExecution implements AutoCloseable {
     /** The depth to which containers are looked into: the nesting of a result is that of its type in the script. */
     static final int MAX_DEPTH = 32;
+
+    /** The largest number of values in one list, and of all outputs of a result: they are objects of the heap. */
+    private static final int MAX_VALUES = 1_000_000;
 
     private final JitModule module;
     private final List<TorchArgument> arguments;
@@ -130,7 +132,7 @@ public final class TorchExecution implements AutoCloseable {
             return tensor;
         }
         try (tensor) {
-            return tensor.clone(new MemoryFormatOptional());
+            return tensor.clone();
         }
     }
 
@@ -142,6 +144,7 @@ public final class TorchExecution implements AutoCloseable {
     }
 
     private void add(IValue value, String key, int depth, List<TorchOutput> outputs) {
+        size(outputs.size());
         if (value.isTensor()) {
             // Of its own: the one of the value lies in it.
             outputs.add(TorchOutput.tensor(key, new org.bytedeco.pytorch.Tensor(value.toTensor()), copiesOutputs));
@@ -192,7 +195,7 @@ public final class TorchExecution implements AutoCloseable {
     private void addList(IValue value, String key, int depth, List<TorchOutput> outputs) {
         try (GenericList list = value.toList();
                 Type.TypePtr type = list.elementType()) {
-            int size = Math.toIntExact(list.size());
+            int size = size(list.size());
             switch (type.get().kind().intern()) {
                 case StringType -> outputs.add(TorchOutput.strings(key, Strings.bytes(list, size)));
                 case IntType ->
@@ -210,6 +213,15 @@ public final class TorchExecution implements AutoCloseable {
                 }
             }
         }
+    }
+
+    /** Refuses a list that would not fit into the heap. */
+    private static int size(long size) {
+        if (size > MAX_VALUES) {
+            throw new IllegalStateException(
+                    "a list of " + size + " values in the result (expected: at most " + MAX_VALUES + "; or a tensor)");
+        }
+        return (int) size;
     }
 
     private static Object[] elements(GenericList list, int size, Function<IValue, Object> read) {

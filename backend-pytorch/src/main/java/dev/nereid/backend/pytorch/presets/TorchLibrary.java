@@ -44,6 +44,8 @@ public final class TorchLibrary {
             TorchLibrary library = loaded;
             if (library == null) {
                 Natives.load(directory);
+                ElementType.create();
+                Strings.list().close();
                 library = new TorchLibrary(Natives.openBlasThreads(directory));
                 loaded = library;
             }

@@ -2,6 +2,7 @@ package dev.nereid.backend.pytorch.presets;
 
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.PointerScope;
@@ -28,13 +29,21 @@ public final class TorchModule implements AutoCloseable {
     private final ExecutionMode mode;
     private final TorchSchema schema;
     private final Effects effects;
+    private final boolean mayRunLong;
     private final boolean frozen;
 
-    private TorchModule(JitModule module, ExecutionMode mode, TorchSchema schema, Effects effects, boolean frozen) {
+    private TorchModule(
+            JitModule module,
+            ExecutionMode mode,
+            TorchSchema schema,
+            Effects effects,
+            boolean mayRunLong,
+            boolean frozen) {
         this.module = module;
         this.mode = mode;
         this.schema = schema;
         this.effects = effects;
+        this.mayRunLong = mayRunLong;
         this.frozen = frozen;
     }
 
@@ -59,8 +68,10 @@ public final class TorchModule implements AutoCloseable {
 
     private static TorchModule loadInMode(Path file, ExecutionMode mode, boolean hasExamples, boolean readsTraining)
             throws TorchException {
-        JitModule module = read(file, hasExamples);
+        List<JitModule> unused = new ArrayList<>();
         try {
+            JitModule module = read(file, hasExamples);
+            unused.add(module);
             TorchSchema schema;
             try (PointerScope _ = new PointerScope();
                     Method forward = module.get_method(FORWARD)) {
@@ -69,24 +80,20 @@ public final class TorchModule implements AutoCloseable {
             if (!readsTraining) {
                 module.eval(); // the same for its code
             }
-            if (isTraining(module)) { // is not frozen by PyTorch
-                return new TorchModule(module, mode, schema, Effects.UNKNOWN, false);
-            }
-            JitModule frozen = freeze(module);
+            JitModule frozen = isTraining(module) ? null : freeze(module); // not in PyTorch
             if (frozen == null) {
-                return new TorchModule(module, mode, schema, Effects.UNKNOWN, false);
+                unused.remove(module);
+                return new TorchModule(module, mode, schema, Effects.UNKNOWN, true, false);
             }
-            Effects effects = effects(frozen);
-            if (!mode.optimized()) {
-                frozen.close();
-                return new TorchModule(module, mode, schema, effects, false);
-            }
-            module.close();
-            module = frozen;
-            return new TorchModule(frozen, mode, schema, effects, true);
+            unused.add(frozen);
+            GraphEffects effects = effects(frozen);
+            JitModule executed = mode.optimized() ? frozen : module;
+            unused.remove(executed);
+            return new TorchModule(executed, mode, schema, effects.effects(), effects.mayRunLong(), mode.optimized());
         } catch (RuntimeException e) {
-            module.close();
             throw TorchException.of(e);
+        } finally {
+            unused.forEach(JitModule::close);
         }
     }
 
@@ -115,7 +122,7 @@ public final class TorchModule implements AutoCloseable {
         }
     }
 
-    private static Effects effects(JitModule frozen) {
+    private static GraphEffects effects(JitModule frozen) {
         try (PointerScope _ = new PointerScope();
                 Method forward = frozen.get_method(FORWARD)) {
             return GraphEffects.of(forward.graph());
@@ -138,7 +145,7 @@ public final class TorchModule implements AutoCloseable {
          *
          * @return whether they leave it as it is
          */
-        public boolean leaveModule() {
+        public boolean leavesModule() {
             return this == NONE || this == INPUTS;
         }
     }
@@ -171,18 +178,13 @@ public final class TorchModule implements AutoCloseable {
     }
 
     /**
-     * Says whether the script has a loop without a known end: {@code while}, or {@code for} over what is computed.
+     * Says whether the script has a loop whose end is not known or far away: {@code while}, {@code for} over what is
+     * computed, or over many numbers.
      *
      * @return {@code true} also where that is not known
      */
     public boolean mayRunLong() {
-        if (!frozen) {
-            return true;
-        }
-        try (PointerScope _ = new PointerScope();
-                Method forward = module.get_method(FORWARD)) {
-            return GraphEffects.hasLoop(forward.graph());
-        }
+        return mayRunLong;
     }
 
     /**
@@ -194,7 +196,7 @@ public final class TorchModule implements AutoCloseable {
      */
     public TorchExecution newExecution(int threads, List<String> dictionary) {
         return new TorchExecution(
-                module, schema, mode, threads, !effects.leaveModule(), effects != Effects.NONE, dictionary);
+                module, schema, mode, threads, !effects.leavesModule(), effects != Effects.NONE, dictionary);
     }
 
     @Override

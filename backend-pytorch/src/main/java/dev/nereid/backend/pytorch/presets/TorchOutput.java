@@ -6,7 +6,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Optional;
-import org.bytedeco.pytorch.MemoryFormatOptional;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch.Layout;
 import org.jspecify.annotations.Nullable;
@@ -90,7 +89,7 @@ public final class TorchOutput implements AutoCloseable {
                 tensor = replaced(tensor, tensor.resolve_neg());
             }
             if (copied) {
-                tensor = replaced(tensor, tensor.clone(new MemoryFormatOptional()));
+                tensor = replaced(tensor, tensor.clone());
             }
             if (!tensor.is_contiguous()) {
                 tensor = replaced(tensor, tensor.contiguous());

@@ -29,6 +29,9 @@ import org.bytedeco.pytorch.global.torch.TypeKind;
  * @param values the values of the result, those of tuples one after another; empty if their number is known at run time only
  */
 public record TorchSchema(List<TorchArgument> arguments, String result, Optional<List<Value>> values) {
+    private static final int MAX_SHOWN = 20;
+    private static final int MAX_CHARACTERS = 200;
+
     /** A value of the result. */
     public enum Value {
         /** A tensor, or a number, a truth value or a list of them. */
@@ -144,15 +147,21 @@ public record TorchSchema(List<TorchArgument> arguments, String result, Optional
         }
     }
 
+    private static String shortened(String text) {
+        return text.length() <= MAX_CHARACTERS ? text : text.substring(0, MAX_CHARACTERS) + "…";
+    }
+
     /**
-     * Returns the signature as in the source of a script.
+     * Returns the signature as in the source of a script, at most twenty arguments.
      *
      * @return for instance {@code forward(Tensor x, str[] names) -> Tensor}
      */
     @Override
     public String toString() {
+        String more = arguments.size() > MAX_SHOWN ? ", … " + (arguments.size() - MAX_SHOWN) + " more" : "";
         return arguments.stream()
-                .map(argument -> argument.type() + " " + argument.name())
-                .collect(Collectors.joining(", ", "forward(", ") -> " + result));
+                .limit(MAX_SHOWN)
+                .map(argument -> shortened(argument.type()) + " " + shortened(argument.name()))
+                .collect(Collectors.joining(", ", "forward(", more + ") -> " + shortened(result)));
     }
 }
