@@ -6,6 +6,7 @@ import org.bytedeco.pytorch.IValue;
 import org.bytedeco.pytorch.IValueVector;
 import org.bytedeco.pytorch.InferenceMode;
 import org.bytedeco.pytorch.JitModule;
+import org.bytedeco.pytorch.StringVectorOptional;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
@@ -32,8 +33,10 @@ public final class TorchCall implements Runnable, AutoCloseable {
      * @param dims the shape of the input
      */
     public TorchCall(String file, byte[] input, long[] dims) {
-        try (InferenceMode _ = new InferenceMode(true)) {
-            module = torch.load(file);
+        try (InferenceMode _ = new InferenceMode(true);
+                StringVectorOptional kept = new StringVectorOptional();
+                JitModule loaded = torch.load(file)) {
+            module = torch.freeze(loaded, kept, false); // as the server does it
         }
         data = new BytePointer(
                 ByteBuffer.allocateDirect(input.length).put(input).flip());
