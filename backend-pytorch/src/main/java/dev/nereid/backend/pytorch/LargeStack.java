@@ -11,16 +11,14 @@ final class LargeStack {
     /** Memory of the process as far as it is used: many thousands of operations. */
     private static final long BYTES = 256L << 20;
 
+    private static final long SMALLER = 16;
+
     private LargeStack() {}
 
     /** Runs the work, and returns its result or throws what it throws. Not ended by an interrupt, which is kept. */
     static <T> T call(Supplier<T> work) {
         Result<T> result = new Result<>();
-        Thread thread = Thread.ofPlatform()
-                .name("pytorch-compile")
-                .daemon()
-                .stackSize(BYTES)
-                .start(() -> result.run(work));
+        Thread thread = start(() -> result.run(work));
         boolean interrupted = false;
         while (thread.isAlive()) {
             try {
@@ -33,6 +31,17 @@ final class LargeStack {
             Thread.currentThread().interrupt();
         }
         return result.get();
+    }
+
+    /** Starts a thread, with a smaller stack where there is no address space for a large one. */
+    private static Thread start(Runnable work) {
+        Thread.Builder.OfPlatform builder =
+                Thread.ofPlatform().name("pytorch-compile").daemon();
+        try {
+            return builder.stackSize(BYTES).start(work);
+        } catch (OutOfMemoryError e) {
+            return builder.stackSize(BYTES / SMALLER).start(work);
+        }
     }
 
     /** What the work has returned or thrown. Written by its thread, and read after the end of that. */

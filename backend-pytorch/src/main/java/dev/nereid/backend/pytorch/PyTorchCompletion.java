@@ -37,12 +37,14 @@ final class PyTorchCompletion {
     static Optional<ModelCompletion> of(ModelContext context, TorchModule module) {
         ModelSettings settings = context.settings();
         if (settings.sequenceBatching().isPresent() || !areKnown(module.schema().arguments())) {
-            context.logger()
-                    .log(
-                            System.Logger.Level.WARNING,
-                            "not completed: the types and shapes of " + module.schema()
-                                    + " are not in the file (expected: input and output in the configuration; or a trace"
-                                    + " of PyTorch 2 or later, which has its inputs)");
+            String reason = "the types and shapes of tensors are not in the file (expected: input and output in the"
+                    + " configuration; or a trace of PyTorch 2 or later, which has its inputs)";
+            context.logger().log(System.Logger.Level.WARNING, "not completed: " + module.schema() + ": " + reason);
+            try {
+                PyTorchValidation.check(context, module.schema());
+            } catch (BackendException e) { // as the load would, with what to do
+                throw new BackendException(e.code(), e.getMessage() + "; " + reason);
+            }
             return Optional.empty();
         }
         ModelCompletion completion = ModelCompletion.EMPTY;

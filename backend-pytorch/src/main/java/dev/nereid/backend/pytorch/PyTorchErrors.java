@@ -19,6 +19,7 @@ final class PyTorchErrors {
     private static final String SERIALIZED = "Traceback of TorchScript, serialized code";
 
     private static final String ORIGINAL = "Traceback of TorchScript, original code";
+    private static final String SIMILAR = "not be currently supported in TorchScript.";
     private static final Pattern UNKNOWN_OPERATOR = Pattern.compile("Unknown builtin op: ([\\w.]+)::(\\w+)");
 
     private PyTorchErrors() {}
@@ -38,7 +39,13 @@ final class PyTorchErrors {
                         model + "/" + context.settings().version())
                 .replace(context.modelDirectory().toAbsolutePath().toString(), model);
         Matcher operator = UNKNOWN_OPERATOR.matcher(text);
-        return cannotLoad(model, operator.find() ? text + "\n" + cure(operator.group(1), operator.group(2)) : text);
+        if (operator.find()) { // before the places, which are long
+            int end = text.indexOf(SIMILAR);
+            int place = end < 0 ? text.length() : end + SIMILAR.length();
+            String cure = "\n" + cure(operator.group(1), operator.group(2)) + "\n";
+            text = text.substring(0, place) + cure + text.substring(place);
+        }
+        return cannotLoad(model, text);
     }
 
     private static String cure(String namespace, String operator) {

@@ -84,6 +84,14 @@ final class PyTorchModel implements Model {
                                     + context.settings().name() + "', which its instances share (expected: a module"
                                     + " whose forward changes no buffer)");
         }
+        if (module.isTraining()) {
+            context.logger()
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "the module of model '" + context.settings().name()
+                                    + "' is in the mode of training: dropout and statistics of batches change its results"
+                                    + " (expected: model.eval() before it is scripted or traced)");
+        }
         context.logger().log(System.Logger.Level.INFO, report());
     }
 

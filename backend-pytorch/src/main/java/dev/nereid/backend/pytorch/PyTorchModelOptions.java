@@ -35,6 +35,7 @@ record PyTorchModelOptions(
     private static final String ENABLE_JIT_PROFILING = "ENABLE_JIT_PROFILING";
     private static final String ENABLE_JIT_EXECUTOR = "ENABLE_JIT_EXECUTOR";
     private static final String ENABLE_TENSOR_FUSER = "ENABLE_TENSOR_FUSER";
+    private static final String ENABLE_NVFUSER = "ENABLE_NVFUSER";
     private static final String ENABLE_WEIGHT_SHARING = "ENABLE_WEIGHT_SHARING";
     private static final String ENABLE_CACHE_CLEANING = "ENABLE_CACHE_CLEANING";
     private static final String INTRA_OP_THREAD_COUNT = "INTRA_OP_THREAD_COUNT";
@@ -91,6 +92,14 @@ record PyTorchModelOptions(
         values.truth(ENABLE_WEIGHT_SHARING).ifPresent(on -> log(context, "Weight sharing", on, ""));
         profiling.ifPresent(on -> log(context, "Jit profiling", on, ""));
         executor.ifPresent(on -> log(context, "Jit executor", on, ""));
+        for (String name : List.of(INTRA_OP_THREAD_COUNT, INTER_OP_THREAD_COUNT)) {
+            if (values.number(name).orElse(1) <= 0) {
+                log(context, name + " has no effect (expected: a number above 0)");
+            }
+        }
+        if (values.values().text(ENABLE_NVFUSER).isPresent()) {
+            log(context, ENABLE_NVFUSER + " has no effect: PyTorch has no such fuser any more");
+        }
         threads(values, INTRA_OP_THREAD_COUNT)
                 .ifPresent(threads -> log(context, "Intra op thread count is set to " + threads));
         interOpThreads.ifPresent(threads -> log(context, "Inter op thread count is set to " + threads));

@@ -280,7 +280,7 @@ final class PyTorchValidation {
     private void checkType(DataType type, String place) {
         if (!TYPES.contains(type)) {
             throw PyTorchErrors.internal("unsupported datatype " + type.configName() + " for " + place + " for model '"
-                    + settings.name() + "'");
+                    + settings.name() + "' (expected: a type of PyTorch, not an unsigned one of 16, 32 or 64 bits)");
         }
     }
 

@@ -16,6 +16,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.List;
 import org.bytedeco.javacpp.Loader;
 
 /**
@@ -56,6 +57,30 @@ final class Natives {
         MethodHandle load = loaderOfPresets();
         load(load, directory.resolve(JAVACPP));
         load(load, directory.resolve(PRESETS));
+        endWithoutDestructors();
+    }
+
+    /**
+     * Lets the process end without the destructors of PyTorch: they would free what executions use that the server could not
+     * wait for. The functions run in the opposite order, before the destructors: first the output of scripts is written.
+     */
+    @SuppressWarnings("restricted") // functions of the C library
+    private static void endWithoutDestructors() {
+        SymbolLookup library = Linker.nativeLinker().defaultLookup();
+        MethodHandle onExit = function("on_exit", ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
+        for (String last : List.of("_exit", "fcloseall")) {
+            try {
+                long result =
+                        (long) onExit.invokeExact(library.findOrThrow(last).address(), 0L);
+                if ((int) result != 0) {
+                    throw new IllegalStateException("on_exit: " + result + " (expected: 0)");
+                }
+            } catch (Error | RuntimeException e) {
+                throw e;
+            } catch (Throwable e) {
+                throw new IllegalStateException("on_exit: not called", e);
+            }
+        }
     }
 
     /**

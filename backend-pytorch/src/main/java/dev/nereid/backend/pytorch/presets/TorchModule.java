@@ -31,6 +31,7 @@ public final class TorchModule implements AutoCloseable {
     private final Effects effects;
     private final boolean mayRunLong;
     private final boolean frozen;
+    private final boolean training;
 
     private TorchModule(
             JitModule module,
@@ -38,13 +39,15 @@ public final class TorchModule implements AutoCloseable {
             TorchSchema schema,
             Effects effects,
             boolean mayRunLong,
-            boolean frozen) {
+            boolean frozen,
+            boolean training) {
         this.module = module;
         this.mode = mode;
         this.schema = schema;
         this.effects = effects;
         this.mayRunLong = mayRunLong;
         this.frozen = frozen;
+        this.training = training;
     }
 
     /**
@@ -80,16 +83,18 @@ public final class TorchModule implements AutoCloseable {
             if (!readsTraining) {
                 module.eval(); // the same for its code
             }
-            JitModule frozen = isTraining(module) ? null : freeze(module); // not in PyTorch
+            boolean training = isTraining(module);
+            JitModule frozen = training ? null : freeze(module); // which PyTorch does in the other mode alone
             if (frozen == null) {
                 unused.remove(module);
-                return new TorchModule(module, mode, schema, Effects.UNKNOWN, true, false);
+                return new TorchModule(module, mode, schema, Effects.UNKNOWN, true, false, training);
             }
             unused.add(frozen);
             GraphEffects effects = effects(frozen);
             JitModule executed = mode.optimized() ? frozen : module;
             unused.remove(executed);
-            return new TorchModule(executed, mode, schema, effects.effects(), effects.mayRunLong(), mode.optimized());
+            return new TorchModule(
+                    executed, mode, schema, effects.effects(), effects.mayRunLong(), mode.optimized(), false);
         } catch (RuntimeException e) {
             throw TorchException.of(e);
         } finally {
@@ -175,6 +180,15 @@ public final class TorchModule implements AutoCloseable {
      */
     public boolean isFrozen() {
         return frozen;
+    }
+
+    /**
+     * Says whether the module is in the mode of training, and its code asks for it.
+     *
+     * @return whether a forgotten {@code eval()} changes results
+     */
+    public boolean isTraining() {
+        return training;
     }
 
     /**
