@@ -23,6 +23,9 @@ final class Dictionaries {
                 return result
             """;
 
+    /** The first execution records, the second one optimizes. */
+    private static final int COMPILING_RUNS = 2;
+
     /** Kept for the life of the process. */
     private static final CompilationUnit UNIT = torch.compile(SOURCE);
 
@@ -32,6 +35,13 @@ final class Dictionaries {
     private static final Type.TypePtr TENSOR = new Type.TypePtr(TensorType.get());
 
     private Dictionaries() {}
+
+    /** Creates the constants, and what PyTorch creates with the first executions of a script. */
+    static void create() {
+        for (int i = 0; i < COMPILING_RUNS; i++) {
+            of(List.of(), List.of(), _ -> new org.bytedeco.pytorch.Tensor()).close();
+        }
+    }
 
     /** Returns an empty list of tensors, owned by the caller. */
     static GenericList tensorList() {

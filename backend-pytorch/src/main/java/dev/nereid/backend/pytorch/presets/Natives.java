@@ -57,15 +57,15 @@ final class Natives {
         MethodHandle load = loaderOfPresets();
         load(load, directory.resolve(JAVACPP));
         load(load, directory.resolve(PRESETS));
-        endWithoutDestructors();
     }
 
     /**
      * Lets the process end without the destructors of PyTorch: they would free what executions use that the server could not
-     * wait for. The functions run in the opposite order, before the destructors: first the output of scripts is written.
+     * wait for. The functions run in the opposite order, before the destructors of what was created until now: first the
+     * output of scripts is written. PyTorch creates some objects with the first execution of a script.
      */
     @SuppressWarnings("restricted") // functions of the C library
-    private static void endWithoutDestructors() {
+    static void endWithoutDestructors() {
         SymbolLookup library = Linker.nativeLinker().defaultLookup();
         MethodHandle onExit = function("on_exit", ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
         for (String last : List.of("_exit", "fcloseall")) {

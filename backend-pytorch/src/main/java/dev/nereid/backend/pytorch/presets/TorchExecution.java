@@ -39,6 +39,7 @@ public final class TorchExecution implements AutoCloseable {
     private final boolean copiesInputs;
     private final List<String> dictionary;
     private final IValueVector values = new IValueVector();
+    private boolean isFirst = true;
 
     TorchExecution(
             JitModule module,
@@ -79,6 +80,10 @@ public final class TorchExecution implements AutoCloseable {
                 add(result, "", 0, outputs);
             }
             complete = true;
+            if (isFirst) {
+                isFirst = false;
+                Natives.endWithoutDestructors();
+            }
             return outputs;
         } catch (BackendException e) { // about an input
             throw e;

@@ -45,7 +45,8 @@ public final class TorchLibrary {
             if (library == null) {
                 Natives.load(directory);
                 ElementType.create();
-                Strings.list().close();
+                Dictionaries.create();
+                Natives.endWithoutDestructors();
                 library = new TorchLibrary(Natives.openBlasThreads(directory));
                 loaded = library;
             }
