@@ -18,6 +18,9 @@ import org.jspecify.annotations.Nullable;
  * small for several threads.
  */
 final class ProcessSettings {
+    /** The number for a model to which that of OpenBLAS makes no difference. */
+    static final int ANY = Integer.MAX_VALUE;
+
     private final ReentrantLock lock = new ReentrantLock();
     private final TorchLibrary library;
     private final OptionalInt openBlasThreads;
@@ -61,7 +64,11 @@ final class ProcessSettings {
         }
     }
 
-    /** Counts a loaded model that computes with a number of threads. */
+    /**
+     * Counts a loaded model.
+     *
+     * @param threads the number that it computes with, or {@link #ANY}
+     */
     void add(ModelContext context, int threads) {
         lock.lock();
         try {
@@ -91,7 +98,8 @@ final class ProcessSettings {
     /** Sets the threads of OpenBLAS for the models that are loaded; returns whether their number changes. */
     @GuardedBy("lock")
     private boolean applyThreads() {
-        int threads = openBlasThreads.orElse(modelsByThreads.isEmpty() ? 1 : modelsByThreads.firstKey());
+        int fewest = modelsByThreads.isEmpty() ? ANY : modelsByThreads.firstKey();
+        int threads = openBlasThreads.orElse(fewest == ANY ? 1 : fewest);
         if (threads == applied) {
             return false;
         }

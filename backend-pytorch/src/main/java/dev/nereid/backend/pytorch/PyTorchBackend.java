@@ -86,11 +86,11 @@ final class PyTorchBackend implements Backend {
     }
 
     private Model load(ModelContext context, PyTorchModelOptions modelOptions, PyTorchModelFile file) {
-        process.apply(context, modelOptions);
         TorchModule module = load(context, file, modelOptions);
         boolean loaded = false;
         try {
             PyTorchSignature signature = PyTorchValidation.check(context, module.schema());
+            process.apply(context, modelOptions); // before the first execution, which chooses by them
             TraceComparison.run(context, module, signature);
             modelOptions.report(context);
             Model model = new PyTorchModel(context, options, modelOptions, file, module, signature, process);

@@ -37,8 +37,10 @@ final class PyTorchCompletion {
     static Optional<ModelCompletion> of(ModelContext context, TorchModule module) {
         ModelSettings settings = context.settings();
         if (settings.sequenceBatching().isPresent() || !areKnown(module.schema().arguments())) {
-            String reason = "the types and shapes of tensors are not in the file (expected: input and output in the"
-                    + " configuration; or a trace of PyTorch 2 or later, which has its inputs)";
+            String reason = areKnown(module.schema().arguments())
+                    ? "inputs and outputs of sequences are not completed (expected: input and output in the configuration)"
+                    : "the types and shapes of tensors are not in the file (expected: input and output in the"
+                            + " configuration; or a trace of PyTorch 2 or later, which has its inputs)";
             context.logger().log(System.Logger.Level.WARNING, "not completed: " + module.schema() + ": " + reason);
             try {
                 PyTorchValidation.check(context, module.schema());

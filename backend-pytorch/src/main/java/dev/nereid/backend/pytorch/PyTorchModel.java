@@ -73,9 +73,7 @@ final class PyTorchModel implements Model {
                 && warmUp.execution()
                         .filter(time -> time.compareTo(MAX_SHORT_EXECUTION) <= 0)
                         .isPresent();
-        if (!isShort) {
-            process.add(context, options.intraOpThreads());
-        }
+        process.add(context, openBlasThreads());
         if (options.sharesWeights() && !leavesModule) {
             context.logger()
                     .log(
@@ -104,6 +102,10 @@ final class PyTorchModel implements Model {
     /** A short execution is over before other threads would have begun with their parts. */
     private int threads() {
         return isShort ? 1 : options.intraOpThreads();
+    }
+
+    private int openBlasThreads() {
+        return isShort ? ProcessSettings.ANY : options.intraOpThreads();
     }
 
     @Override
@@ -195,9 +197,7 @@ final class PyTorchModel implements Model {
 
     @Override
     public void close() {
-        if (!isShort) {
-            process.remove(options.intraOpThreads());
-        }
+        process.remove(openBlasThreads());
         module.close();
     }
 }

@@ -135,7 +135,7 @@ class BrokenFilesTest {
         isRefused(reason);
     }
 
-    /** Replaces bytes of the pickle, whose lengths stay the same. */
+    /** Replaces bytes of the pickle. */
     private void replace(String before, String after) throws IOException {
         Map<String, byte[]> records = ScriptFiles.records(file);
         String pickle = new String(records.get("model/data.pkl"), StandardCharsets.ISO_8859_1);
@@ -153,9 +153,8 @@ class BrokenFilesTest {
     @Test
     void moreElementsThanTheRecordHas() throws IOException {
         replace("K\1tQ", "J\0\0\0\u0010tQ");
-        isRefused(
-                "'m/1/model.pt': damaged: record 'model/data/0' has 4 bytes (expected: 268435456 elements of 4 bytes, as"
-                        + " the module says)");
+        isRefused("'m/1/model.pt': damaged: record 'model/data/0' has 4 bytes (expected: 268435456 elements of 4 bytes,"
+                + " as the module says)");
     }
 
     @Test
@@ -179,6 +178,27 @@ class BrokenFilesTest {
         replace("K\0(K\1t(K\1t", "J\u00FF\u00FF\u00FF\u00FF(K\1t(K\1t");
         isRefused("'m/1/model.pt': damaged: a tensor [1] with strides [1] from -1 (expected: within the 1 elements"
                 + " of record 'model/data/0')");
+    }
+
+    @Test
+    void tensorOfARecordWithoutElements() throws IOException {
+        replace("K\1tQ", "K\0tQ");
+        isRefused("'m/1/model.pt': damaged: a tensor [1] with strides [1] from 0 (expected: within the 0 elements of"
+                + " record 'model/data/0')");
+    }
+
+    @Test
+    void valueThatIsKeptFarAway() throws IOException {
+        replace("K\1tQ", "K\1r\u00FF\u00FF\u00FF\u007FtQ");
+        isRefused(" bytes keeps value 2147483647 (expected: at most one for each byte)");
+    }
+
+    /** Whose text would have 2^30 numbers. */
+    @Test
+    void tensorWithSizesThatDouble() throws IOException {
+        String doubled = "K\1" + "q\u0080h\u0080\u0086".repeat(30);
+        replace("K\0(K\1t(K\1t", "K\0(J\u00FF\u00FF\u00FF\u00FF" + doubled + "t(K\1K\1t");
+        isRefused("expected int");
     }
 
     /** Whose compilation takes more than the stack of a usual thread, wherever it is first executed. */

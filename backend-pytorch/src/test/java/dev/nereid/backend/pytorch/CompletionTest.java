@@ -220,25 +220,28 @@ class CompletionTest {
     void scriptWithoutExamplesIsNotCompleted() {
         ScriptFiles.write(directory, TRACE);
 
-        assertThat(test.complete(settings())).isEmpty();
+        BackendException refusal = test.refusalToComplete(settings());
 
-        assertThat(warnings())
-                .containsExactly("WARNING not completed: the types and shapes of forward(Tensor image, Tensor ids) ->"
-                        + " (Tensor, Tensor) are not in the file (expected: input and output in the configuration; or"
-                        + " a trace of PyTorch 2 or later, which has its inputs)");
-        assertThat(test.refusal(settings()))
-                .hasMessage("unable to load model 'm', configuration expects 0 inputs, model provides 2:"
-                        + " forward(Tensor image, Tensor ids) -> (Tensor, Tensor)");
+        String schema = "forward(Tensor image, Tensor ids) -> (Tensor, Tensor)";
+        String reason = "the types and shapes of tensors are not in the file (expected: input and output in the"
+                + " configuration; or a trace of PyTorch 2 or later, which has its inputs)";
+        assertThat(warnings()).containsExactly("WARNING not completed: " + schema + ": " + reason);
+        assertThat(refusal)
+                .hasMessage("unable to load model 'm', configuration expects 0 inputs, model provides 2: " + schema
+                        + "; " + reason);
+        assertThat(refusal.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }
 
     @Test
     void sequencesAreNotCompleted() {
         ScriptFiles.trace(directory, TRACE, image(), ids());
 
-        assertThat(test.complete(settings()
-                        .sequenceBatching(
-                                SequenceBatching.of(SequenceBatching.Strategy.DIRECT, Duration.ofSeconds(1)))))
-                .isEmpty();
+        BackendException refusal = test.refusalToComplete(settings()
+                .sequenceBatching(SequenceBatching.of(SequenceBatching.Strategy.DIRECT, Duration.ofSeconds(1))));
+
+        assertThat(refusal)
+                .message()
+                .startsWith("unable to load model 'm', configuration expects 0 inputs, model provides 2: ");
         assertThat(warnings()).hasSize(1);
     }
 
@@ -305,6 +308,67 @@ class CompletionTest {
         test.load(settings()
                 .input(TensorSpec.of("x", DataType.INT64, Shape.of(-1, 3)))
                 .output(TensorSpec.of("y", DataType.INT64, Shape.of(-1, 3))));
+    }
+
+    private static ModelSettingsBuilder settings(Shape input, DataType output) {
+        return settings()
+                .input(TensorSpec.of("x", DataType.FP32, input))
+                .output(TensorSpec.of("OUTPUT__0", output, Shape.of(Shape.VARIABLE, Shape.VARIABLE)));
+    }
+
+    /** A trace may compute with other shapes too, so this is no error. */
+    @Test
+    void otherShapeThanThatOfTheTrace() {
+        ScriptFiles.trace(directory, "def forward(self, x: Tensor) -> Tensor:\n    return x + 1\n", torch.ones(2, 3));
+
+        test.load(settings(Shape.of(7), DataType.FP32));
+
+        assertThat(warnings())
+                .singleElement()
+                .asString()
+                .contains("'x'")
+                .containsAnyOf("[2,3]", "[2, 3]")
+                .contains("[7]");
+    }
+
+    @Test
+    void shapeOfTheTrace() {
+        ScriptFiles.trace(directory, "def forward(self, x: Tensor) -> Tensor:\n    return x + 1\n", torch.ones(2, 3));
+
+        test.load(settings(Shape.of(2, 3), DataType.FP32));
+        test.load(settings(Shape.of(Shape.VARIABLE, 3), DataType.FP32));
+        test.load(settings(Shape.of(Shape.VARIABLE, Shape.VARIABLE), DataType.FP32));
+        test.load(settings()
+                .maxBatchSize(8)
+                .input(TensorSpec.of("x", DataType.FP32, Shape.of(3)))
+                .output(TensorSpec.of("OUTPUT__0", DataType.FP32, Shape.of(3))));
+
+        assertThat(warnings()).isEmpty();
+    }
+
+    @Test
+    void otherTypeThanThatOfTheResult() {
+        ScriptFiles.trace(directory, "def forward(self, x: Tensor) -> Tensor:\n    return x + 1\n", torch.ones(2, 3));
+
+        BackendException refusal = test.refusal(settings(Shape.of(2, 3), DataType.INT64));
+
+        assertThat(refusal).isNotNull();
+        assertThat(refusal.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+        assertThat(refusal).message().contains("TYPE_INT64", "'OUTPUT__0'", "TYPE_FP32");
+    }
+
+    /** It fails for its values, not for their types. */
+    @Test
+    void otherTypeForAScriptThatFailsWithOnes() {
+        ScriptFiles.trace(directory, """
+                def forward(self, x: Tensor) -> Tensor:
+                    assert bool(x.sum() != 6), "ones"
+                    return x + 1
+                """, torch.ones(2, 3));
+
+        test.load(settings()
+                .input(TensorSpec.of("x", DataType.INT64, Shape.of(-1, 3)))
+                .output(TensorSpec.of("OUTPUT__0", DataType.INT64, Shape.of(-1, 3))));
     }
 
     @Test

@@ -144,7 +144,8 @@ class ParametersTest {
                         "INFO cuDNN is enabled for model instance 'm' (DISABLE_CUDNN has no effect on the CPU)",
                         "INFO Tensor fuser is disabled for model instance 'm' (ENABLE_TENSOR_FUSER has no effect on the"
                                 + " CPU)",
-                        "INFO Weight sharing is disabled for model instance 'm'");
+                        "INFO Weight sharing is disabled for model instance 'm'",
+                        "INFO ENABLE_NVFUSER has no effect: PyTorch has no such fuser any more for model instance 'm'");
     }
 
     @ParameterizedTest

@@ -56,6 +56,13 @@ class ProcessSettingsTest {
                 .output(TensorSpec.of("OUTPUT__0", DataType.FP32, Shape.of(1)));
     }
 
+    /** Settings of a model whose executions may take any time, since its input may have any size. */
+    private static ModelSettingsBuilder openSettings() {
+        return ModelSettings.builder("m", 1)
+                .input(TensorSpec.of("x", DataType.FP32, Shape.of(Shape.VARIABLE)))
+                .output(TensorSpec.of("OUTPUT__0", DataType.FP32, Shape.of(Shape.VARIABLE)));
+    }
+
     private List<String> warnings() {
         return test.log().stream().filter(line -> line.startsWith("WARNING ")).toList();
     }
@@ -134,18 +141,25 @@ class ProcessSettingsTest {
 
     @Test
     void fewestThreadsOfAllModels() throws Throwable {
-        test.with("INTRA_OP_THREAD_COUNT", "2").load(settings());
+        test.with("INTRA_OP_THREAD_COUNT", "2").load(openSettings());
         assertThat(openBlasThreads()).isEqualTo(2);
+        test.with("INTRA_OP_THREAD_COUNT", "1").load(openSettings());
+        assertThat(openBlasThreads()).isEqualTo(1);
+        test.with("INTRA_OP_THREAD_COUNT", "2").load(openSettings());
+        assertThat(openBlasThreads()).isEqualTo(1);
+    }
+
+    @Test
+    void shortExecutionsDoNotCount() throws Throwable {
         test.with("INTRA_OP_THREAD_COUNT", "1").load(settings());
-        assertThat(openBlasThreads()).isEqualTo(1);
-        test.with("INTRA_OP_THREAD_COUNT", "2").load(settings());
-        assertThat(openBlasThreads()).isEqualTo(1);
+        test.with("INTRA_OP_THREAD_COUNT", "2").load(openSettings());
+        assertThat(openBlasThreads()).isEqualTo(2);
     }
 
     @Test
     void givenThreadsOfOpenBlas() throws Throwable {
         try (CheckedBackend given = new CheckedBackend(directory, Map.of("openblas-thread-count", "2"))) {
-            given.with("INTRA_OP_THREAD_COUNT", "1").load(settings());
+            given.with("INTRA_OP_THREAD_COUNT", "1").load(openSettings());
             assertThat(openBlasThreads()).isEqualTo(2);
         }
     }

@@ -2,8 +2,10 @@ package dev.nereid.backend.pytorch;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
 
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
@@ -11,6 +13,7 @@ import dev.nereid.spi.Tensor;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -89,6 +92,34 @@ class SharingTest {
         assertThat(one.run(a).floats()).containsExactly(1);
         assertThat(one.run(a).floats()).containsExactly(2);
         assertThat(two.run(a).floats()).containsExactly(1);
+    }
+
+    /** The schema of this operation does not say that it changes the mean and the variance. */
+    @Test
+    void givesEachInstanceItsOwnStatistics() {
+        TestModels.Script script =
+                TestModels.script("""
+                        def forward(self, a: Tensor):
+                            y = torch.native_batch_norm(a, None, None, self.m, self.v, True, 0.1, 1e-5)
+                            return self.m + y[0].sum() * 0
+                        """).buffer("m", new long[] {1}, 0).buffer("v", new long[] {1}, 1);
+        ModelSettings settings = TestBackend.one(DataType.FP32, Shape.of(-1, 1), Shape.of(Shape.VARIABLE))
+                .build();
+        Model model = test.load(test.write(script), settings, 2);
+        TestBackend.Served one = test.instance(model, settings);
+        TestBackend.Served two = test.instance(model, settings);
+        Tensor a = test.floats(Shape.of(2, 1), 9, 11); // their mean is 10, of which a tenth is added
+        float first = mean(one, a);
+        float second = mean(one, a);
+        assertThat(first).isCloseTo(1, within(1e-4f));
+        assertThat(second).isCloseTo(1.9f, within(1e-4f));
+        assertThat(mean(two, a)).isEqualTo(first);
+        assertThat(mean(one, a)).isGreaterThan(second);
+        assertThat(model.memoryUsage().getFirst().byteSize()).isEqualTo(2 * 8);
+    }
+
+    private static float mean(TestBackend.Served served, Tensor a) {
+        return served.run(1, Map.of("a", a)).get("OUT__0").floats()[0];
     }
 
     @Test

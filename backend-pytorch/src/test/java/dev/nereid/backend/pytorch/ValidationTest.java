@@ -33,6 +33,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Configurations that do not agree with their module: the text of the reference server, then what helps. */
 class ValidationTest {
+    private static final String NOT_UNSIGNED =
+            " (expected: a type of PyTorch, not an unsigned one of 16, 32 or 64 bits)";
+
     private static final Shape OPEN = Shape.of(Shape.VARIABLE);
 
     private static final String ONE = """
@@ -331,17 +334,17 @@ class ValidationTest {
                 ONE,
                 settings().input(TensorSpec.of("x", type, OPEN)).output(floats("OUTPUT__0")),
                 ErrorCode.INTERNAL,
-                "unsupported datatype " + name + " for input 'x' for model 'm'");
+                "unsupported datatype " + name + " for input 'x' for model 'm'" + NOT_UNSIGNED);
         isRefused(
                 ONE,
                 settings().input(floats("x")).output(TensorSpec.of("OUTPUT__0", type, OPEN)),
                 ErrorCode.INTERNAL,
-                "unsupported datatype " + name + " for output 'OUTPUT__0' for model 'm'");
+                "unsupported datatype " + name + " for output 'OUTPUT__0' for model 'm'" + NOT_UNSIGNED);
         isRefused(
                 TWO,
                 one("INPUT__0", "OUTPUT__0").sequenceBatching(sequences().with(state("STATE__1", "NEXT__1", type))),
                 ErrorCode.INTERNAL,
-                "unsupported datatype " + name + " for input state 'STATE__1' for model 'm'");
+                "unsupported datatype " + name + " for input state 'STATE__1' for model 'm'" + NOT_UNSIGNED);
     }
 
     @ParameterizedTest
@@ -753,8 +756,8 @@ class ValidationTest {
                 .message()
                 .startsWith("failed to load model 'm': ")
                 .contains("Unknown builtin op: " + namespace + "::nms.")
-                .contains("The operator " + namespace + "::nms " + text)
-                .endsWith(" with the backend onnxruntime)")
+                .contains("TorchScript.\nThe operator " + namespace + "::nms " + text)
+                .contains(" with the backend onnxruntime)\n")
                 .doesNotContain("frame #", "Exception raised from", directory.toString());
     }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.spi.ControlInput;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
@@ -21,6 +22,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Executions before the first request: none is seen afterwards, and none fails a load. */
 class WarmUpTest {
@@ -39,6 +43,7 @@ class WarmUpTest {
     @AfterEach
     void close() {
         test.close();
+        ScriptFiles.library().executor(true); // as it is at first
     }
 
     private static ModelSettingsBuilder settings() {
@@ -114,6 +119,67 @@ class WarmUpTest {
         assertThat(run(test.instance(test.load(settings())), 3)).isEqualTo(3);
     }
 
+    /** The script fails in its first round with tensors of ones: that is how a trial shows. */
+    private void writeLoop(String rounds) {
+        ScriptFiles.write(directory, """
+                def forward(self, x: Tensor) -> Tensor:
+                    for i in range(ROUNDS):
+                        assert bool(x.sum() != 1), "tried"
+                        x = x * 1
+                    return x
+                """.replace("ROUNDS", rounds));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"int(x.sum()) * 1000000000", "2000000000", "int(x.sum())", "x.size(0) * 2000000000"})
+    void forWithManyRoundsIsNotTried(String rounds) {
+        writeLoop(rounds);
+
+        test.load(settings());
+
+        assertThat(warmUpFailed()).isFalse();
+    }
+
+    @Test
+    void forOverTheSizeOfAnInputIsTried() {
+        writeLoop("x.size(0)");
+
+        ModelInstance instance = test.instance(test.load(settings()));
+
+        assertThat(warmUpFailed()).isTrue();
+        assertThat(run(instance, 3)).isEqualTo(3);
+    }
+
+    @Test
+    void forOverAListOfTextsIsTried() {
+        ScriptFiles.write(directory, """
+                def forward(self, x: List[str]) -> Tensor:
+                    sum = 0
+                    for text in x:
+                        assert len(text) > 0, "tried"
+                        sum += len(text)
+                    return torch.tensor([sum])
+                """);
+
+        test.load(ModelSettings.builder("m", 1)
+                .input(TensorSpec.of("x", DataType.BYTES, ONE))
+                .output(TensorSpec.of("OUTPUT__0", DataType.INT64, ONE)));
+
+        assertThat(warmUpFailed()).isTrue();
+    }
+
+    /** Without optimization a module is not frozen; its code is the same. */
+    @Test
+    void traceWithoutLoopsIsCompletedWithoutOptimization() {
+        ScriptFiles.trace(directory, "def forward(self, x: Tensor) -> Tensor:\n    return x + 1\n", torch.ones(2, 3));
+        test.with("DISABLE_OPTIMIZED_EXECUTION", "true");
+
+        ModelCompletion completion =
+                test.complete(ModelSettings.builder("m", 1)).orElseThrow();
+
+        assertThat(completion.outputs()).containsExactly(TensorSpec.of("OUTPUT__0", DataType.FP32, Shape.of(2, 3)));
+    }
+
     @Test
     void failureIsNone() {
         ScriptFiles.write(directory, """
@@ -179,6 +245,21 @@ class WarmUpTest {
                 .sequenceBatching(sequences));
 
         assertThat(warmUpFailed()).isFalse();
+    }
+
+    /** The executor without profiling knows the types of what it was given first, and the graph shows them. */
+    @ParameterizedTest
+    @CsvSource({"true, false", "false, true"})
+    void executorIsChosenBeforeTheFirstExecution(String isEnabled, boolean hasTypes) {
+        ScriptFiles.write(directory, "def forward(self, x: Tensor) -> Tensor:\n    return torch.sigmoid(x) * x + 1\n");
+        ModelInstance instance =
+                test.instance(test.with("ENABLE_JIT_EXECUTOR", isEnabled).load(settings()));
+
+        assertThat(run(instance, 0)).isEqualTo(1);
+
+        assertThat(torch.getExecutorMode().get()).isEqualTo(Boolean.parseBoolean(isEnabled));
+        assertThat(torch.lastExecutedOptimizedGraph().toString().contains("Float("))
+                .isEqualTo(hasTypes);
     }
 
     @Test

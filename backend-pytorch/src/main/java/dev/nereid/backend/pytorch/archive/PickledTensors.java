@@ -9,18 +9,32 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
+import java.util.stream.Collectors;
 
 /**
- * Compares the tensors that a pickle describes with the records that have their elements: PyTorch does not, and would read
- * beyond them. Nothing of the pickle is run. Confined to one pickle.
+ * Compares the tensors that a pickle describes with the records that have their elements: PyTorch does not, and would
+ * read beyond them. Nothing of the pickle is run. Confined to one pickle.
  *
- * <p>It follows the operations that PyTorch writes, and ends at another one, since PyTorch knows no more.
+ * <p>It follows the operations that PyTorch writes, and ends at another one, since PyTorch knows no more. The memory
+ * that it needs has a bound, whatever the pickle is.
+ *
+ * <p>Not checked are pickles of more than {@link #MAX_BYTES} bytes, and what comes after the first
+ * {@link #MAX_OPERATIONS} operations of a pickle: PyTorch reads the tensors there as they are described.
  */
 final class PickledTensors {
-    /** Larger pickles are those of vocabularies, and are left to PyTorch. */
+    /** Larger pickles are those of vocabularies: they are not checked, and left to PyTorch. */
     static final long MAX_BYTES = 8 << 20;
 
-    private static final int MAX_TEXT = 64;
+    /**
+     * Enough for ten thousand tensors. Each operation makes one value at most, of less than 100 bytes beyond its text.
+     */
+    static final int MAX_OPERATIONS = 500_000;
+
+    /** Many times as many as PyTorch's own operations take. */
+    static final int MAX_DIMENSIONS = 1000;
+
+    private static final int MAX_TEXT_BYTES = 64;
+    private static final int MAX_SHOWN_NUMBERS = 8;
     private static final int STORAGE_PARTS = 5;
     private static final int TENSOR_PARTS = 4;
 
@@ -30,6 +44,12 @@ final class PickledTensors {
             Map.entry("torch.CharStorage", 1),
             Map.entry("torch.ShortStorage", 2),
             Map.entry("torch.HalfStorage", 2),
+            Map.entry("torch.ComplexHalfStorage", 4),
+            Map.entry("torch.Float8_e4m3fnStorage", 1),
+            Map.entry("torch.Float8_e4m3fnuzStorage", 1),
+            Map.entry("torch.Float8_e5m2Storage", 1),
+            Map.entry("torch.Float8_e5m2fnuzStorage", 1),
+            Map.entry("torch.Float8_e8m0fnuStorage", 1),
             Map.entry("torch.BFloat16Storage", 2),
             Map.entry("torch.IntStorage", 4),
             Map.entry("torch.FloatStorage", 4),
@@ -53,6 +73,22 @@ final class PickledTensors {
     /** A class or function. */
     private record Global(String name) {}
 
+    /** A tuple. Its tuples that contain tuples themselves are {@link #OTHER}: a tensor has tuples of numbers. */
+    private record Tuple(List<Object> parts, boolean containsTuples) {
+        static final Tuple EMPTY = new Tuple(List.of(), false);
+
+        static Tuple of(List<Object> parts) {
+            boolean containsTuples = false;
+            List<Object> copy = new ArrayList<>(parts.size());
+            for (Object part : parts) {
+                boolean isDeep = part instanceof Tuple tuple && tuple.containsTuples();
+                containsTuples |= part instanceof Tuple && !isDeep;
+                copy.add(isDeep ? OTHER : part);
+            }
+            return new Tuple(copy, containsTuples);
+        }
+    }
+
     private final ByteBuffer pickle;
     private final Map<String, Long> recordBytes;
     private final String prefix;
@@ -74,9 +110,9 @@ final class PickledTensors {
     static void check(byte[] pickle, Map<String, Long> recordBytes, String prefix) throws TorchFileException {
         PickledTensors tensors = new PickledTensors(pickle, recordBytes, prefix);
         try {
-            boolean goesOn = true;
-            while (goesOn) {
-                goesOn = tensors.step();
+            int operations = 0;
+            while (operations < MAX_OPERATIONS && tensors.step()) {
+                operations++;
             }
         } catch (BufferUnderflowException | IndexOutOfBoundsException | NoSuchElementException e) {
             return; // PyTorch says what is wrong with it
@@ -88,7 +124,7 @@ final class PickledTensors {
         switch (Byte.toUnsignedInt(pickle.get())) {
             case 0x80 -> pickle.get(); // version
             case '(' -> stack.add(MARK);
-            case ')' -> stack.add(List.of());
+            case ')' -> stack.add(Tuple.EMPTY);
             case ']', '}', 'N', 0x88, 0x89 -> stack.add(OTHER);
             case 'G' -> {
                 pickle.getLong();
@@ -102,13 +138,13 @@ final class PickledTensors {
             case 'U' -> stack.add(text(Byte.toUnsignedInt(pickle.get())));
             case 'c' -> stack.add(new Global(line() + "." + line()));
             case 'q' -> memo.put(Byte.toUnsignedInt(pickle.get()), stack.getLast());
-            case 'r' -> memo.put(pickle.getInt(), stack.getLast());
+            case 'r' -> memo.put(memoIndex(), stack.getLast());
             case 'h' -> stack.add(memo.getOrDefault(Byte.toUnsignedInt(pickle.get()), OTHER));
             case 'j' -> stack.add(memo.getOrDefault(pickle.getInt(), OTHER));
-            case 't' -> stack.add(sinceMark());
-            case 0x85 -> stack.add(last(1));
-            case 0x86 -> stack.add(last(2));
-            case 0x87 -> stack.add(last(3));
+            case 't' -> stack.add(Tuple.of(sinceMark()));
+            case 0x85 -> stack.add(Tuple.of(last(1)));
+            case 0x86 -> stack.add(Tuple.of(last(2)));
+            case 0x87 -> stack.add(Tuple.of(last(3)));
             case 'e', 'u' -> sinceMark();
             case 'a', 'b' -> last(1);
             case 's' -> last(2);
@@ -129,11 +165,21 @@ final class PickledTensors {
         return true;
     }
 
+    /** Reads where a value is kept: PyTorch allocates memory up to there. */
+    private int memoIndex() throws TorchFileException {
+        int index = pickle.getInt();
+        if (index < 0 || index > pickle.limit()) {
+            throw new TorchFileException("damaged: a pickle of " + pickle.limit() + " bytes keeps value "
+                    + Integer.toUnsignedString(index) + " (expected: at most one for each byte)");
+        }
+        return index;
+    }
+
     private Object text(int length) {
         if (length < 0 || length > pickle.remaining()) {
             throw new BufferUnderflowException();
         }
-        if (length > MAX_TEXT) {
+        if (length > MAX_TEXT_BYTES) {
             pickle.position(pickle.position() + length);
             return OTHER;
         }
@@ -147,7 +193,8 @@ final class PickledTensors {
         while (pickle.get() != '\n') {
             // to its end
         }
-        return new String(pickle.array(), begin, pickle.position() - begin - 1, StandardCharsets.UTF_8);
+        int length = Math.min(pickle.position() - begin - 1, MAX_TEXT_BYTES); // longer than all names of interest
+        return new String(pickle.array(), begin, length, StandardCharsets.UTF_8);
     }
 
     private Object longNumber(int length) {
@@ -165,10 +212,9 @@ final class PickledTensors {
 
     private List<Object> sinceMark() {
         int mark = stack.lastIndexOf(MARK);
-        List<Object> above = stack.subList(mark + 1, stack.size());
-        List<Object> copy = new ArrayList<>(above);
-        stack.subList(mark, stack.size()).clear();
-        return copy;
+        List<Object> elements = last(stack.size() - mark - 1);
+        stack.remove(mark);
+        return elements;
     }
 
     private List<Object> last(int count) {
@@ -180,19 +226,24 @@ final class PickledTensors {
 
     /** Returns a storage: {@code ("storage", class, key, device, elements)}. */
     private Object persistent(Object id) throws TorchFileException {
-        if (id instanceof List<?> parts
+        if (id instanceof Tuple(List<Object> parts, boolean _)
                 && parts.size() >= STORAGE_PARTS
                 && parts.get(1) instanceof Global type
                 && parts.get(2) instanceof String key
                 && parts.get(STORAGE_PARTS - 1) instanceof Long elements) {
+            if (elements == 0) {
+                return new Storage(prefix + key, 0); // PyTorch does not open the record
+            }
             Integer size = ELEMENT_BYTES.get(type.name());
             Long bytes = recordBytes.get(prefix + key);
-            if (size == null || bytes == null || elements == 0) {
+            if (size == null || bytes == null) {
                 return OTHER;
             }
             if (elements < 0 || elements > bytes / size) {
-                throw new TorchFileException("damaged: record '" + prefix + key + "' has " + bytes
-                        + " bytes (expected: " + elements + " elements of " + size + " bytes, as the module says)");
+                throw new TorchFileException(
+                        "damaged: record '" + TorchFileException.shortened(prefix + key) + "' has " + bytes
+                                + " bytes (expected: " + elements + " elements of " + size
+                                + " bytes, as the module says)");
             }
             return new Storage(prefix + key, elements);
         }
@@ -203,26 +254,49 @@ final class PickledTensors {
     private void reduce(Object function, Object arguments) throws TorchFileException {
         if (function instanceof Global rebuild
                 && rebuild.name().startsWith("torch._utils._rebuild_")
-                && arguments instanceof List<?> parts
+                && arguments instanceof Tuple(List<Object> parts, boolean _)
                 && parts.size() >= TENSOR_PARTS
                 && parts.get(0) instanceof Storage storage
                 && parts.get(1) instanceof Long offset
-                && parts.get(2) instanceof List<?> sizes
-                && parts.get(TENSOR_PARTS - 1) instanceof List<?> strides
-                && sizes.size() == strides.size()
-                && !isWithin(storage.elements(), offset, sizes, strides)) {
-            throw new TorchFileException("damaged: a tensor " + sizes + " with strides " + strides + " from " + offset
-                    + " (expected: within the " + storage.elements() + " elements of record '" + storage.key() + "')");
+                && parts.get(2) instanceof Tuple(List<Object> sizes, boolean _)
+                && parts.get(TENSOR_PARTS - 1) instanceof Tuple(List<Object> strides, boolean _)
+                && sizes.size() == strides.size()) {
+            if (sizes.size() > MAX_DIMENSIONS) {
+                throw new TorchFileException("damaged: a tensor of " + sizes.size() + " dimensions (expected: at most "
+                        + MAX_DIMENSIONS + ")");
+            }
+            if (areNumbers(sizes)
+                    && areNumbers(strides)
+                    && !isWithin(storage.elements(), offset, numbers(sizes), numbers(strides))) {
+                throw new TorchFileException("damaged: a tensor " + shown(sizes) + " with strides " + shown(strides)
+                        + " from " + offset + " (expected: within the " + storage.elements()
+                        + " elements of record '" + TorchFileException.shortened(storage.key()) + "')");
+            }
         }
     }
 
-    private static boolean isWithin(long elements, long offset, List<?> sizes, List<?> strides) {
-        long last = offset;
+    /** Returns whether all of them are numbers; PyTorch refuses others. */
+    private static boolean areNumbers(List<Object> elements) {
+        return elements.stream().allMatch(Long.class::isInstance);
+    }
+
+    private static long[] numbers(List<Object> elements) {
+        return elements.stream().mapToLong(element -> (Long) element).toArray();
+    }
+
+    private static String shown(List<Object> numbers) {
+        return numbers.stream()
+                .limit(MAX_SHOWN_NUMBERS)
+                .map(String::valueOf)
+                .collect(Collectors.joining(", ", "[", numbers.size() > MAX_SHOWN_NUMBERS ? ", …]" : "]"));
+    }
+
+    private static boolean isWithin(long elements, long offset, long[] sizes, long[] strides) {
+        long last = Math.min(elements, offset); // beyond the end is enough, and does not overflow
         boolean isEmpty = false;
-        for (int i = 0; i < sizes.size(); i++) {
-            if (!(sizes.get(i) instanceof Long size && strides.get(i) instanceof Long stride)) {
-                return true; // PyTorch refuses it
-            }
+        for (int i = 0; i < sizes.length; i++) {
+            long size = sizes[i];
+            long stride = strides[i];
             if (size < 0 || stride < 0) {
                 return false;
             }

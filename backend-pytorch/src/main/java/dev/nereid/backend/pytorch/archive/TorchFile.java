@@ -20,15 +20,15 @@ import java.util.zip.ZipFile;
 /**
  * A file of {@code torch.jit.save}: a zip file with code, constants and tensors. Immutable.
  *
- * <p>All of it was read once: PyTorch does not compare checksums, and may end the process with a damaged file. A file that
- * somebody made to do that passes.
+ * <p>All of it was read once: PyTorch does not compare checksums, and may end the process with a damaged file. A file
+ * that somebody made to do that passes: pickles of more than 8 MiB, for one, are not checked.
  *
  * @param hasExamples whether it contains the inputs of its trace
  * @param readsTraining whether its code asks for the mode of training
  * @param tensorBytes the size of its tensors in bytes
  */
 public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorBytes) {
-    /** What to do instead, for each kind of file that is no module of TorchScript. */
+    /** The advice for each kind of file that is no module of TorchScript. */
     private static final String EXPORT =
             " (expected: TorchScript, as torch.jit.script(model.eval()).save(\"model.pt\") or"
                     + " torch.jit.trace(model.eval(), example).save(\"model.pt\") write it; or model.onnx, as"
@@ -42,14 +42,13 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
     private static final long MAX_RATIO = 100;
 
     /** Smaller records may be compressed to any size. */
-    private static final long FREE_BYTES = 16 << 20;
+    private static final long MAX_BYTES_OF_ANY_RATIO = 16 << 20;
 
     /** Many times as many as the tensors of the largest modules. */
     private static final int MAX_RECORDS = 200_000;
 
     private static final int BUFFER_BYTES = 1 << 18;
     private static final int HEAD_BYTES = 512;
-    private static final int SHOWN = 100;
 
     /**
      * Reads a file.
@@ -177,20 +176,22 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
         Set<String> names = new HashSet<>();
         for (ZipEntry entry : entries) {
             if (!names.add(entry.getName())) {
-                throw new TorchFileException(
-                        "damaged: record '" + shortened(entry.getName()) + "' is there twice (expected: once)");
+                throw new TorchFileException("damaged: record '" + TorchFileException.shortened(entry.getName())
+                        + "' is there twice (expected: once)");
             }
             long size = entry.getSize();
             long packed = entry.getCompressedSize();
             if (size < 0 || packed < 0 || packed > fileBytes - compressed) {
-                throw new TorchFileException("damaged: record '" + shortened(entry.getName()) + "' claims " + packed
-                        + " bytes (expected: all records within the " + fileBytes + " bytes of the file)");
+                throw new TorchFileException(
+                        "damaged: record '" + TorchFileException.shortened(entry.getName()) + "' claims " + packed
+                                + " bytes (expected: all records within the " + fileBytes + " bytes of the file)");
             }
             compressed += packed;
-            if (size > FREE_BYTES && size / MAX_RATIO > packed) {
-                throw new TorchFileException("record '" + shortened(entry.getName()) + "' claims " + size
-                        + " bytes in " + packed + " compressed ones (expected: at most " + MAX_RATIO
-                        + " times as many)");
+            if (size > MAX_BYTES_OF_ANY_RATIO && size / MAX_RATIO > packed) {
+                throw new TorchFileException(
+                        "record '" + TorchFileException.shortened(entry.getName()) + "' claims " + size
+                                + " bytes in " + packed + " compressed ones (expected: at most " + MAX_RATIO
+                                + " times as many)");
             }
         }
     }
@@ -220,23 +221,19 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
             }
         } catch (ZipException | EOFException e) {
             throw new TorchFileException(
-                    "damaged: record '" + shortened(entry.getName()) + "': " + e.getMessage()
+                    "damaged: record '" + TorchFileException.shortened(entry.getName()) + "': " + e.getMessage()
                             + " (expected: compressed data)",
                     e);
         }
         if (size != entry.getSize()) {
-            throw new TorchFileException("damaged: record '" + shortened(entry.getName()) + "' has "
+            throw new TorchFileException("damaged: record '" + TorchFileException.shortened(entry.getName()) + "' has "
                     + (size < entry.getSize() ? "fewer" : "more") + " bytes (expected: " + entry.getSize() + ")");
         }
         if (checksum.getValue() != entry.getCrc()) {
             throw new TorchFileException("damaged: record '%s' has the checksum %08x (expected: %08x)"
-                    .formatted(shortened(entry.getName()), checksum.getValue(), entry.getCrc()));
+                    .formatted(TorchFileException.shortened(entry.getName()), checksum.getValue(), entry.getCrc()));
         }
         return found;
-    }
-
-    private static String shortened(String name) {
-        return name.length() <= SHOWN ? name : name.substring(0, SHOWN) + "…";
     }
 
     /** Describes a file that is no zip file. */
@@ -256,7 +253,8 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
             return "empty" + EXPORT;
         }
         if (text.startsWith("version https://git-lfs.github.com/spec/")) {
-            return "a pointer of Git LFS in place of the file (expected: the file itself, as `git lfs pull` fetches it)";
+            return "a pointer of Git LFS in place of the file (expected: the file itself, as `git lfs pull` fetches"
+                    + " it)";
         }
         if (text.startsWith("PK")) {
             return "cut short or damaged: " + cause.getMessage()
@@ -266,7 +264,8 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
             return "a pickle, as torch.save wrote it before PyTorch 1.6, whose code is never run" + EXPORT;
         }
         if (text.startsWith("\u0089HDF")) {
-            return "an HDF5 file, as Keras writes it (expected: TorchScript; or a SavedModel, with the backend tensorflow)";
+            return "an HDF5 file, as Keras writes it (expected: TorchScript; or a SavedModel, with the backend"
+                    + " tensorflow)";
         }
         if (head.length > Long.BYTES && text.startsWith("{\"", Long.BYTES)) {
             return "a file of safetensors, which has weights without code" + EXPORT;

@@ -114,6 +114,7 @@ final class GraphEffects {
     private void look(JitNode node, long rounds) {
         String kind = kind(node);
         switch (kind) {
+            case "prim::Param" -> {} // its values are those of the block, and have their origins
             case "prim::Constant" -> setOrigins(node, CONSTANT);
             case "prim::GetAttr" -> {
                 changesModule |= !isLibraryObject(node.output(0).type().get());

@@ -28,7 +28,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a file says of itself before PyTorch reads it. */
+/** Files as they are read before PyTorch reads them. */
 @Timeout(120)
 class TorchFileTest {
     private static final String EXPORT =
@@ -329,6 +329,35 @@ class TorchFileTest {
         write(end.array());
 
         isRefused("a list of records of 9223372036854775807 bytes (expected: at most 33554432)");
+    }
+
+    @Test
+    void reasonsAreCut() {
+        assertThat(new TorchFileException("x".repeat(1000)).getMessage()).isEqualTo("x".repeat(1000));
+        assertThat(new TorchFileException("x".repeat(1_000_000)).getMessage()).isEqualTo("x".repeat(1000) + "…");
+        assertThat(new TorchFileException("x".repeat(999) + "\uD83D\uDE00", new IOException()).getMessage())
+                .isEqualTo("x".repeat(999) + "…"); // no half character
+    }
+
+    /** A file of a few kilobytes, whose pickle has as many values as are possible. */
+    @Test
+    void pickleOfMillionsOfTuples() throws Exception {
+        byte[] pickle = new byte[(int) PickledTensors.MAX_BYTES];
+        Arrays.fill(pickle, (byte) 0x85);
+        pickle[0] = 'N';
+        Map<String, byte[]> records = ScriptFiles.records(file);
+        records.put("model/data.pkl", pickle);
+        try (OutputStream out = Files.newOutputStream(file);
+                ZipOutputStream zip = new ZipOutputStream(out)) {
+            for (Map.Entry<String, byte[]> entry : records.entrySet()) {
+                zip.putNextEntry(new ZipEntry(entry.getKey()));
+                zip.write(entry.getValue());
+                zip.closeEntry();
+            }
+        }
+        assertThat(Files.size(file)).isLessThan(20_000);
+
+        assertThat(TorchFile.read(file).tensorBytes()).isEqualTo(4000);
     }
 
     @Test
