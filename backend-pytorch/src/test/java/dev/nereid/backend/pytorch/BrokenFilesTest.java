@@ -31,6 +31,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Files that cannot be served: one reason each, at the load, while another model serves on. */
 @Timeout(120)
@@ -226,6 +227,17 @@ class BrokenFilesTest {
                 "code/__torch__.py",
                 code.replace("torch.add", "(".repeat(5000) + "torch.add").getBytes(StandardCharsets.UTF_8));
         isRefused("expected");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"(", "[", "-", "~ "})
+    void codeThatNestsTooDeep(String sign) throws IOException {
+        Map<String, byte[]> records = ScriptFiles.records(file);
+        String code = new String(records.get("model/code/__torch__.py"), StandardCharsets.UTF_8);
+        change(
+                "code/__torch__.py",
+                code.replace("torch.add", sign.repeat(200_000) + "torch.add").getBytes(StandardCharsets.UTF_8));
+        isRefused("its code has more than 10000 brackets or signs within another (expected: fewer)");
     }
 
     @Test

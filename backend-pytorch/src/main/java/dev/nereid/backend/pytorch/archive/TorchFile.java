@@ -16,6 +16,7 @@ import java.util.zip.CRC32;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipException;
 import java.util.zip.ZipFile;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A file of {@code torch.jit.save}: a zip file with code, constants and tensors. Immutable.
@@ -36,7 +37,6 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
 
     private static final String CODE = ".py";
     private static final String PICKLE = ".pkl";
-    private static final String TRAINING = ".training";
 
     /** More than PyTorch's own files are compressed: it compresses code alone. */
     private static final long MAX_RATIO = 100;
@@ -95,9 +95,9 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
         byte[] buffer = new byte[BUFFER_BYTES];
         for (ZipEntry entry : entries) {
             String name = entry.getName();
-            boolean isCode = name.endsWith(CODE);
-            boolean found = check(zip, entry, buffer, isCode);
-            readsTraining |= found;
+            CodeScan code = new CodeScan();
+            check(zip, entry, buffer, name.endsWith(CODE) ? code : null);
+            readsTraining |= code.readsTraining();
             hasExamples |= name.endsWith("/traced_inputs.pkl");
             if (name.contains("/data/") || name.contains("/constants/")) {
                 tensorBytes += entry.getSize();
@@ -196,27 +196,20 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
         }
     }
 
-    /** Compares the checksum of a record; returns whether it contains the text about training. */
-    private static boolean check(ZipFile zip, ZipEntry entry, byte[] buffer, boolean searched)
+    /** Compares the size and the checksum of a record, and looks at its code. */
+    private static void check(ZipFile zip, ZipEntry entry, byte[] buffer, @Nullable CodeScan code)
             throws IOException, TorchFileException {
         CRC32 checksum = new CRC32();
         long size = 0;
-        boolean found = false;
-        int kept = 0; // the end of what was searched, since the text may begin there
         try (InputStream in = zip.getInputStream(entry)) {
-            for (int length = in.read(buffer, kept, buffer.length - kept);
-                    length >= 0;
-                    length = in.read(buffer, kept, buffer.length - kept)) {
+            for (int length = in.read(buffer); length >= 0; length = in.read(buffer)) {
                 size += length;
                 if (size > entry.getSize()) {
                     break; // a small record of endless data
                 }
-                checksum.update(buffer, kept, length);
-                if (searched) {
-                    int end = kept + length;
-                    found |= new String(buffer, 0, end, StandardCharsets.ISO_8859_1).contains(TRAINING);
-                    kept = Math.min(end, TRAINING.length());
-                    System.arraycopy(buffer, end - kept, buffer, 0, kept);
+                checksum.update(buffer, 0, length);
+                if (code != null) {
+                    code.add(buffer, length);
                 }
             }
         } catch (ZipException | EOFException e) {
@@ -233,7 +226,6 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
             throw new TorchFileException("damaged: record '%s' has the checksum %08x (expected: %08x)"
                     .formatted(TorchFileException.shortened(entry.getName()), checksum.getValue(), entry.getCrc()));
         }
-        return found;
     }
 
     /** Describes a file that is no zip file. */
