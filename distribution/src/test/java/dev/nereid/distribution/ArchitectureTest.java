@@ -339,10 +339,13 @@ class ArchitectureTest {
                                 "dev.nereid.backend.python.process..",
                                 "dev.nereid.testkit.contract..",
                                 "dev.nereid.testkit.server..")
+                        .and(are(not(named("dev.nereid.backend.pytorch.LargeStack"))))
                         .should()
                         .accessTargetWhere(makingOfThreads())
-                        .because("threads are made by the server, the scheduler, what waits for GPUs and processes, and"
-                                + " tests of backends"),
+                        .because(
+                                "threads are made by the server, the scheduler, what waits for GPUs and processes, what"
+                                        + " needs a large stack, and"
+                                        + " tests of backends"),
                 methods()
                         .that()
                         .areDeclaredInClassesThat(resideInAPackage("dev.nereid.."))
