@@ -39,7 +39,7 @@ final class LargeStack {
                 Thread.ofPlatform().name("pytorch-compile").daemon();
         try {
             return builder.stackSize(BYTES).start(work);
-        } catch (OutOfMemoryError e) {
+        } catch (OutOfMemoryError e) { // as the JDK says it; a full heap, or no thread at all, fails once more
             return builder.stackSize(BYTES / SMALLER).start(work);
         }
     }

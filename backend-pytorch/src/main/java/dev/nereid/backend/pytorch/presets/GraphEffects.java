@@ -20,7 +20,7 @@ import org.bytedeco.pytorch.global.torch;
 /**
  * Finds what the graph of a frozen module changes, in one pass. Confined to one look at a graph.
  *
- * <p>Freezing makes constants of all attributes but those that a graph changes: what it still reads, it may change. An
+ * <p>Freezing makes constants of the attributes that a graph does not change: what it still reads, it may change. An
  * operation in place changes the memory of the value that it is given, or of the value of which that one is a view. So each
  * value has the origins that its memory may have; where one is not followed, the value has all that its operation reads.
  */
@@ -43,7 +43,9 @@ final class GraphEffects {
     private static final int TRAINING = 5;
 
     /** The operations whose number is that of elements or dimensions of a value. */
-    private static final Set<String> SIZES = Set.of("aten::size", "aten::len", "aten::dim", "aten::__getitem__");
+    private static final Set<String> SIZES = Set.of("aten::size", "aten::len", "aten::dim");
+
+    private static final String ELEMENT = "aten::__getitem__";
 
     /** The largest number of rounds of nested loops together that do not count as long. */
     private static final long MAX_ROUNDS = 1_000_000;
@@ -209,7 +211,11 @@ final class GraphEffects {
             long own = Math.max(1, constant.get().toInt());
             return own > MAX_ROUNDS ? Long.MAX_VALUE : Math.min(outside, MAX_ROUNDS + 1) * own;
         }
-        return SIZES.contains(kind(count.node())) ? outside : Long.MAX_VALUE;
+        JitNode source = count.node();
+        if (kind(source).equals(ELEMENT)) { // of a list of sizes
+            source = source.inputs().at(0).node();
+        }
+        return SIZES.contains(kind(source)) ? outside : Long.MAX_VALUE;
     }
 
     private static String kind(JitNode node) {

@@ -17,6 +17,7 @@ import java.lang.invoke.MethodType;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.bytedeco.javacpp.Loader;
 
 /**
@@ -42,6 +43,13 @@ final class Natives {
     private static final MethodHandle OPEN = function("dlopen", ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT);
     private static final MethodHandle ERROR = function("dlerror");
 
+    private static final MethodHandle ON_EXIT = function("on_exit", ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
+
+    /** Each takes memory of the process for its life. */
+    private static final int MAX_REGISTRATIONS = 100;
+
+    private static final AtomicInteger REGISTRATIONS = new AtomicInteger();
+
     private Natives() {}
 
     /**
@@ -62,16 +70,19 @@ final class Natives {
     /**
      * Lets the process end without the destructors of PyTorch: they would free what executions use that the server could not
      * wait for. The functions run in the opposite order, before the destructors of what was created until now: first the
-     * output of scripts is written. PyTorch creates some objects with the first execution of a script.
+     * output of scripts is written. PyTorch creates some objects with the first execution of a script, so this is called
+     * after the load and after first executions; later calls than a hundred do nothing.
      */
     @SuppressWarnings("restricted") // functions of the C library
     static void endWithoutDestructors() {
+        if (REGISTRATIONS.getAndUpdate(count -> Math.min(count + 1, MAX_REGISTRATIONS)) == MAX_REGISTRATIONS) {
+            return;
+        }
         SymbolLookup library = Linker.nativeLinker().defaultLookup();
-        MethodHandle onExit = function("on_exit", ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
         for (String last : List.of("_exit", "fcloseall")) {
             try {
                 long result =
-                        (long) onExit.invokeExact(library.findOrThrow(last).address(), 0L);
+                        (long) ON_EXIT.invokeExact(library.findOrThrow(last).address(), 0L);
                 if ((int) result != 0) {
                     throw new IllegalStateException("on_exit: " + result + " (expected: 0)");
                 }

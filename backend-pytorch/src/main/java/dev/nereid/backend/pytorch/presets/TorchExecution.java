@@ -79,11 +79,11 @@ public final class TorchExecution implements AutoCloseable {
             try (IValue result = module.forward(values)) {
                 add(result, "", 0, outputs);
             }
-            complete = true;
             if (isFirst) {
                 isFirst = false;
                 Natives.endWithoutDestructors();
             }
+            complete = true;
             return outputs;
         } catch (BackendException e) { // about an input
             throw e;

@@ -5,6 +5,7 @@ import dev.nereid.spi.Shape;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import java.util.Optional;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch.Layout;
@@ -29,9 +30,9 @@ public final class TorchOutput implements AutoCloseable {
     }
 
     /** The lengths in front of texts. */
-    private static final ValueLayout.OfInt LENGTH =
-            ValueLayout.JAVA_INT_UNALIGNED.withOrder(java.nio.ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
+    private static final byte[][] NO_TEXTS = {};
     private static final long[] ONE = {1};
 
     private final Kind kind;
@@ -109,8 +110,6 @@ public final class TorchOutput implements AutoCloseable {
             throw e;
         }
     }
-
-    private static final byte[][] NO_TEXTS = {};
 
     private static Tensor replaced(Tensor old, Tensor next) {
         old.close();
