@@ -28,11 +28,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
 /**
- * Schedules requests to one version of an ensemble: each is executed by requests to the models of the steps. Safe for use
- * by any thread.
+ * Executes the requests to one version of an ensemble as requests to other models. Safe for use by any thread.
  *
- * <p>It has neither instances nor threads nor a queue. Requests wait in the queues of the steps. The request runs on the
- * threads that submit it, complete its steps or cancel it; observers are called by those.
+ * <p>It has no instances, no threads and no queue. Requests wait in the queues of the steps. The request runs on the
+ * threads that submit it, complete its steps or cancel it; the same threads call the observers.
  */
 public final class EnsembleScheduler implements Scheduler {
     private final ModelScope model;

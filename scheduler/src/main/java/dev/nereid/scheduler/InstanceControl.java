@@ -67,11 +67,7 @@ public interface InstanceControl {
      */
     long overdue();
 
-    /**
-     * Returns the number of executions that exceeded their time limit since the start.
-     *
-     * @return the number of executions that were reported
-     */
+    /** Returns the number of executions that exceeded their time limit since the start. */
     long overdueTotal();
 
     /**
@@ -84,12 +80,12 @@ public interface InstanceControl {
     /**
      * Returns the number of outputs that the backend changed after it had passed them to the server.
      *
-     * @return the number of those that were found since the start
+     * @return the number since the start
      */
     long changedOutputsTotal();
 
     /**
-     * Returns how many sequences the model has.
+     * Returns the sequences of the model.
      *
      * @return empty for a model without sequences
      */
@@ -111,10 +107,10 @@ public interface InstanceControl {
     Map<String, Thread> executing();
 
     /**
-     * Returns the execution that a thread is in.
+     * Returns the execution on a thread.
      *
      * @param thread any thread, including submitting threads
-     * @return what it does at this moment; empty if the thread executes nothing of this model
+     * @return the execution at this moment; empty if the thread executes nothing of this model
      */
     Optional<RunningExecution> executionOn(Thread thread);
 
@@ -127,24 +123,12 @@ public interface InstanceControl {
      */
     void loseExecutionOn(Thread thread);
 
-    /**
-     * Returns the requests whose sender the plugin has not ended.
-     *
-     * @return their number at this moment
-     */
+    /** Returns the number of requests with a sender that the plugin has not ended. */
     int openSenders();
 
-    /**
-     * Returns the requests with such a sender and without a client: completed, or cancelled.
-     *
-     * @return their number at this moment
-     */
+    /** Returns the number of requests with such a sender and without a client: completed, or cancelled. */
     int forsakenSenders();
 
-    /**
-     * Returns the leases on inputs that the plugin has not ended.
-     *
-     * @return their number at this moment
-     */
+    /** Returns the number of leases on inputs that the plugin has not ended. */
     long openLeases();
 }

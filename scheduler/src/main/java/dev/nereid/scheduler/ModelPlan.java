@@ -21,7 +21,7 @@ import java.util.Optional;
  * @param strategy the batching strategy of the model, owned and closed by the scheduler; empty for none
  * @param warmup the samples that each instance executes before its first request, in this order
  * @param limits the limits of requests and input bytes in flight
- * @param iterative whether the backend may have requests executed again, as models with iterative sequences do
+ * @param iterative whether the backend may reschedule requests, as models with iterative sequences do
  * @param sequences how the sequences of the model are scheduled; empty for a model without
  */
 public record ModelPlan(
@@ -70,7 +70,6 @@ public record ModelPlan(
      * Returns the same plan with other execution traits.
      *
      * @param changed the execution traits of the backend
-     * @return the changed plan
      */
     public ModelPlan with(ExecutionTraits changed) {
         return new ModelPlan(settings, policy, changed, strategy, warmup, limits, iterative, sequences);
@@ -80,7 +79,6 @@ public record ModelPlan(
      * Returns the same plan with another batching strategy.
      *
      * @param changed the batching strategy; empty for none
-     * @return the changed plan
      */
     public ModelPlan withStrategy(Optional<BatchingStrategy> changed) {
         return new ModelPlan(settings, policy, backend, changed, warmup, limits, iterative, sequences);
@@ -90,7 +88,6 @@ public record ModelPlan(
      * Returns the same plan with a warm-up.
      *
      * @param samples the samples that each instance executes before its first request, in this order
-     * @return the changed plan
      */
     public ModelPlan with(List<WarmupSample> samples) {
         return new ModelPlan(settings, policy, backend, strategy, samples, limits, iterative, sequences);
@@ -100,17 +97,15 @@ public record ModelPlan(
      * Returns the same plan with other load limits.
      *
      * @param changed the limits of requests and input bytes in flight
-     * @return the changed plan
      */
     public ModelPlan with(AdmissionLimits changed) {
         return new ModelPlan(settings, policy, backend, strategy, warmup, changed, iterative, sequences);
     }
 
     /**
-     * Returns the same plan for a backend that may have requests executed again, or not.
+     * Returns the same plan for a backend that may reschedule requests, or not.
      *
      * @param changed whether it may
-     * @return the changed plan
      * @throws IllegalArgumentException if the policy preserves the order of responses
      */
     public ModelPlan withIterative(boolean changed) {
@@ -121,7 +116,6 @@ public record ModelPlan(
      * Returns the same plan for a model with sequences.
      *
      * @param changed how its sequences are scheduled; empty for none
-     * @return the changed plan
      */
     public ModelPlan withSequences(Optional<SequencePlan> changed) {
         boolean again =

@@ -234,8 +234,8 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     }
 
     /**
-     * Starts a scheduler with statistics of its own, as {@link #start(ModelPlan, List, SchedulerEnvironment,
-     * ModelMeter)} does.
+     * Starts a scheduler with new statistics, as {@link #start(ModelPlan, List, SchedulerEnvironment, ModelMeter)}
+     * does.
      *
      * @param plan the model
      * @param instances at least one instance
@@ -363,7 +363,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         return submitter.submit(request, observer);
     }
 
-    /** Returns what decides about direct executions of the model. For tests, which end its trial. */
+    /** Returns the policy for direct executions of the model. For tests, which end its trial. */
     DirectExecutionPolicy directExecutions() {
         return executions;
     }
@@ -403,7 +403,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         return mayServe() ? readiness.check() : CompletableFuture.completedStage(Readiness.NOT_READY);
     }
 
-    /** Returns whether the server knows nothing that keeps the model from serving. */
+    /** Returns {@code false} if the server knows a reason why the model cannot serve. */
     private boolean mayServe() {
         return queue.isOpen() && !threads.areAllOverdue() && !threads.areAllOutOfMemory() && integrity.total() == 0;
     }
@@ -562,10 +562,10 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
 
     /** The instances for which requests of other models wait. */
     private final class Instances implements WaitingCalls.Instances {
-        /** Whether a response waits for those of earlier requests. */
+        /** {@code true} if a response waits for the responses of earlier requests. */
         private final boolean ordered;
 
-        /** Whether a sequence belongs to an instance, which the server selects. */
+        /** {@code true} if a sequence belongs to an instance, which the server selects. */
         private final boolean sequences;
 
         Instances(boolean ordered, boolean sequences) {

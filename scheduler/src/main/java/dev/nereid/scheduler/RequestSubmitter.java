@@ -33,8 +33,8 @@ import org.jspecify.annotations.Nullable;
  * Admits requests to one model: load check, response cache, then queue or direct execution. Immutable; safe for use by
  * any thread, and never blocks.
  *
- * <p>In any case the observer is called, and the memory of the request is released. Errors of the virtual machine are
- * reported to the observer and not thrown: the submitting thread has other requests to serve.
+ * <p>In any case the submitter calls the observer, and releases the memory of the request. Errors of the virtual
+ * machine are reported to the observer and not thrown: the submitting thread has other requests to serve.
  */
 final class RequestSubmitter implements Continuations.Target {
     private final ModelScope model;

@@ -13,12 +13,12 @@ import java.util.concurrent.CompletionStage;
 /**
  * Executes the requests to one model version. Safe for use by any thread.
  *
- * <p>A scheduler is open, then draining, then closed: {@link #drain} refuses new requests and executes those that were
- * accepted, {@link #close} waits for their end. Every accepted request completes, whatever happens: executed, failed,
+ * <p>A scheduler is open, then draining, then closed: {@link #drain} refuses new requests and executes the accepted
+ * ones, {@link #close} waits for their end. Every accepted request completes, whatever happens: executed, failed,
  * cancelled, or {@linkplain #abandon abandoned}.
  *
- * <p>How requests are executed is up to the implementation: {@link ModelScheduler} runs instances of one model. What
- * concerns instances alone is in {@link #instances}.
+ * <p>How requests are executed is up to the implementation: {@link ModelScheduler} runs instances of one model.
+ * {@link #instances} has the methods for instances alone.
  */
 public interface Scheduler extends AutoCloseable {
     /**
@@ -40,14 +40,14 @@ public interface Scheduler extends AutoCloseable {
     /**
      * Returns the source of the responses.
      *
-     * @return what {@link dev.nereid.api.InferResponse#source} returns for them, and for those of no other scheduler
+     * @return the result of {@link dev.nereid.api.InferResponse#source} for them; another object for every other
+     *     scheduler
      */
     Object source();
 
     /**
-     * Returns how many responses, and leases on their outputs, are open. The number may have changed when this returns.
-     *
-     * @return the number
+     * Returns the number of open responses, and of open leases on their outputs. The number may have changed when this
+     * returns.
      */
     long openResponses();
 
@@ -88,24 +88,19 @@ public interface Scheduler extends AutoCloseable {
     boolean isServing();
 
     /**
-     * Describes what keeps requests from being executed.
+     * Describes the reasons that keep requests from being executed.
      *
      * @return the description; empty if there is nothing
      */
     String problems();
 
-    /**
-     * Returns the number of requests in flight: waiting, in execution, or with open responses.
-     *
-     * @return the current number
-     */
+    /** Returns the number of requests in flight: waiting, in execution, or with open responses. */
     int inFlight();
 
     /**
-     * Returns whether nothing would be lost if the version were unloaded at this moment. A scheduler of sequences
-     * counts the live ones, too.
+     * Returns whether the version could be unloaded at this moment without losing requests or live sequences.
      *
-     * @return whether there are neither requests in flight nor live sequences
+     * @return {@code true} if no request is in flight and no sequence is live
      */
     default boolean isIdle() {
         return inFlight() == 0;
@@ -120,11 +115,7 @@ public interface Scheduler extends AutoCloseable {
         return inFlight() > 0;
     }
 
-    /**
-     * Returns the number of waiting requests.
-     *
-     * @return the current number
-     */
+    /** Returns the number of waiting requests. */
     int waiting();
 
     /**
@@ -178,8 +169,8 @@ public interface Scheduler extends AutoCloseable {
     default void expectUnload() {}
 
     /**
-     * Refuses requests from now on, with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}. Those that were accepted are
-     * executed, without further delay, or refused if no instance is available. Never blocks.
+     * Refuses requests from now on, with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}. Accepted requests are executed,
+     * without further delay, or refused if no instance is available. Never blocks.
      */
     void drain();
 
@@ -193,9 +184,9 @@ public interface Scheduler extends AutoCloseable {
     boolean awaitIdle(long nanos) throws InterruptedException;
 
     /**
-     * Completes all requests without waiting for their executions, and refuses later ones. Waiting requests are refused;
-     * those in execution are cancelled and then complete with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}. Waits only
-     * for cancel actions of backends, and for observers.
+     * Completes all requests without waiting for their executions, and refuses later ones. Waiting requests are
+     * refused. Requests in execution are cancelled and then complete with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}.
+     * Waits only for cancel actions of backends, and for observers.
      */
     void abandon();
 

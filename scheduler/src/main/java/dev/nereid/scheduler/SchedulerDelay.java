@@ -1,13 +1,13 @@
 package dev.nereid.scheduler;
 
 /**
- * The requests that have to wait before a scheduler executes its first one, so that tests know the batches. Applies
- * once. Immutable.
+ * The number of requests that must wait before a scheduler executes its first one. Applies once, so that tests know the
+ * batches. Immutable.
  *
- * @param requests the requests that have to wait for a dynamic batcher; for a model with sequences, those of sequences
- *     with a slot, of all instances with the direct strategy, and of each instance, one for each sequence, with the
- *     oldest; 0 for none
- * @param backlogged the requests that have to wait in the backlog of the direct strategy; 0 for none
+ * @param requests the number of requests that must wait for a dynamic batcher. For a model with sequences only requests
+ *     of sequences with a slot count: of all instances together with the direct strategy; of each instance, and one for
+ *     each sequence, with the oldest strategy. 0 for none
+ * @param backlogged the number of requests that must wait in the backlog of the direct strategy; 0 for none
  */
 public record SchedulerDelay(int requests, int backlogged) {
     /** No delay. */

@@ -75,7 +75,6 @@ public record SchedulerEnvironment(
      * Returns the same environment with another cache.
      *
      * @param changed the response cache that the model uses; empty for none
-     * @return the changed environment
      */
     public SchedulerEnvironment with(Optional<CacheAccess> changed) {
         return new SchedulerEnvironment(
@@ -86,7 +85,6 @@ public record SchedulerEnvironment(
      * Returns the same environment with another load.
      *
      * @param changed the load of all models, and its limits
-     * @return the changed environment
      */
     public SchedulerEnvironment with(AdmissionCounts changed) {
         return new SchedulerEnvironment(
@@ -97,7 +95,6 @@ public record SchedulerEnvironment(
      * Returns the same environment with another rate limiter.
      *
      * @param changed decides which instances of all models may execute at the same time
-     * @return the changed environment
      */
     public SchedulerEnvironment with(ExecutionLimiter changed) {
         return new SchedulerEnvironment(
@@ -108,7 +105,6 @@ public record SchedulerEnvironment(
      * Returns the same environment with another supervision.
      *
      * @param changed the handler of fatal errors, and the time limits of executions
-     * @return the changed environment
      */
     public SchedulerEnvironment with(Supervision changed) {
         return new SchedulerEnvironment(
@@ -119,7 +115,6 @@ public record SchedulerEnvironment(
      * Returns the same environment with another scheduler delay.
      *
      * @param changed the requests that have to wait before a scheduler executes its first one
-     * @return the changed environment
      */
     public SchedulerEnvironment withSchedulerDelay(SchedulerDelay changed) {
         return new SchedulerEnvironment(
@@ -130,7 +125,6 @@ public record SchedulerEnvironment(
      * Returns the same environment with other counters of refusals.
      *
      * @param changed counts the requests that are refused for a mistake of their client
-     * @return the changed environment
      */
     public SchedulerEnvironment with(Refusals changed) {
         return new SchedulerEnvironment(

@@ -2,7 +2,7 @@ package dev.nereid.scheduler.admission;
 
 import static java.util.Objects.requireNonNull;
 
-/** Counts the requests and bytes in flight, of a model or of all models, up to their limits. Safe for use by any thread. */
+/** Counts requests and bytes in flight up to their limits, for one or all models. Safe for use by any thread. */
 public final class AdmissionCounts {
     final BoundedCount requests;
     final BoundedCount bytes;

@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * A counter that never exceeds its limit. Lock-free; safe for use by any thread.
  *
  * <p>An amount that would exceed the limit is never added, not even for a moment: two amounts that are too large do not
- * keep out a third that fits. Without a limit nothing is counted.
+ * exclude a third that fits. Without a limit nothing is counted.
  */
 final class BoundedCount {
     private final long limit;

@@ -4,9 +4,9 @@ package dev.nereid.scheduler.admission;
  * Admits requests to a model within the in-flight limits of the model and the server. Lock-free; safe for use by any thread.
  *
  * <p>There are up to four limits: on requests and on bytes, of the model and of the server. A request is checked
- * against all of them before any count changes, so that under overload refused requests leave no trace, and no request
- * that fits is refused because of them. Only if two requests race for the rest of one limit may the loser have been
- * counted in the others for the length of a few instructions. No limit is ever exceeded.
+ * against all of them before any count changes. So refused requests leave no trace under overload, and a request that
+ * fits is not refused because of them. One exception: if two requests race for the rest of one limit, the loser may
+ * have been counted in the other limits for a few instructions. No limit is ever exceeded.
  */
 public final class RequestAdmission {
     /** The result of an admission check. */
@@ -42,8 +42,8 @@ public final class RequestAdmission {
      * Counts an arriving request, if the limits admit it.
      *
      * @param bytes the bytes of its inputs
-     * @param isPart whether it is part of a request that the limits of the server have admitted: these do not count it,
-     *     so that overload does not refuse the rest of what has begun
+     * @param isPart whether it is part of a request that the limits of the server have admitted. These limits do not
+     *     count it, so that overload does not refuse the rest of a request that has begun
      */
     public Verdict enter(long bytes, boolean isPart) {
         return enter(bytes, isPart ? UNLIMITED : server);
@@ -81,7 +81,7 @@ public final class RequestAdmission {
      * Removes an admitted request from the load. It is completed, its responses are closed, its memory is released.
      *
      * @param bytes as when it {@linkplain #enter entered}
-     * @param isPart as then
+     * @param isPart as when it entered
      */
     public void leave(long bytes, boolean isPart) {
         AdmissionCounts counted = isPart ? UNLIMITED : server;
