@@ -15,14 +15,14 @@ public interface BackendCallbacks extends Executor {
     /** The number of stacks in a report beside the first. */
     int MAX_OTHERS = 4;
 
-    /** The names of threads that work for one model version, which follows. */
+    /** The prefixes of the names of threads that work for one model version; the model's name follows. */
     List<String> OF_MODELS = List.of("instance/", "executor/");
 
     /** Runs actions on virtual threads, and calls fences as they are. */
     BackendCallbacks DIRECT = Thread::startVirtualThread;
 
     /**
-     * Runs an action, such as that of {@link dev.nereid.spi.ResponseSender#onReady}. Never on the calling thread.
+     * Runs an action, such as one for {@link dev.nereid.spi.ResponseSender#onReady}. Never on the calling thread.
      *
      * @param action the action, which handles what the backend throws
      */
@@ -30,7 +30,7 @@ public interface BackendCallbacks extends Executor {
     void execute(Runnable action);
 
     /**
-     * Returns a fence that calls one of the backend.
+     * Returns a fence that calls a fence of the backend.
      *
      * @param fence the fence of an output of the backend
      * @return the fence that is called in its place
@@ -40,7 +40,7 @@ public interface BackendCallbacks extends Executor {
     }
 
     /**
-     * Returns a client whose responses come to the backend as calls of it do.
+     * Returns a client that passes responses to the backend in the way in which this calls the backend.
      *
      * @param client the client of a model of the backend
      * @return the client that the backend gets in its place
@@ -50,7 +50,7 @@ public interface BackendCallbacks extends Executor {
     }
 
     /**
-     * Returns an executor whose tasks run as other code of the backend does.
+     * Returns an executor that runs tasks in the way in which this runs other code of the backend.
      *
      * @param threads runs the tasks
      * @return the executor that the backend gets in its place

@@ -8,11 +8,11 @@ import java.util.BitSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The steps at the end of an execution, each for all of its requests. Static functions only. */
+/** Ends the requests of an execution, step by step. Static functions only. */
 final class BatchEnds {
     private BatchEnds() {}
 
-    /** Returns the number of items in the batch, those of null requests included: the backend computes them too. */
+    /** Returns the number of items in the batch. Items of null requests count: the backend computes them too. */
     static int items(ExecutedRequest[] executed) {
         int items = 0;
         for (ExecutedRequest request : executed) {
@@ -21,7 +21,7 @@ final class BatchEnds {
         return items;
     }
 
-    /** Decides how the requests end, and counts those that do. */
+    /** Decides how the requests end, and counts the requests that end. */
     static void settle(
             ExecutedRequest[] executed,
             ResponseEvent.@Nullable Failure failure,
@@ -34,14 +34,14 @@ final class BatchEnds {
         }
     }
 
-    /** Delivers the responses with outputs that may still be written, before {@link #finish}. */
+    /** Delivers the responses with pending outputs, before {@link #finish}. */
     static void deliverUnderWay(ExecutedRequest[] executed) {
         for (ExecutedRequest request : executed) {
             request.deliverUnderWay();
         }
     }
 
-    /** Delivers the terminal responses, unless that is done, and ends the use of the requests. */
+    /** Delivers the terminal responses that are not delivered yet, and ends the use of the requests. */
     static void finish(ExecutedRequest[] executed) {
         for (ExecutedRequest request : executed) {
             request.finish();
@@ -49,10 +49,10 @@ final class BatchEnds {
     }
 
     /**
-     * Cuts the new states of the requests, and fails those for which that is not possible. Called before they are
+     * Cuts the state updates of the requests. A request without a valid update fails. Called before the requests are
      * settled.
      *
-     * @param ofBatch the states of all requests together; {@code null} for none
+     * @param ofBatch the state updates of all requests together; {@code null} for none
      */
     static void cutStates(ExecutedRequest[] executed, @Nullable NewStates ofBatch) {
         if (ofBatch != null) {
@@ -80,10 +80,10 @@ final class BatchEnds {
     }
 
     /**
-     * Stores the new states, unless execution or request failed.
+     * Stores the state updates, unless execution or request failed.
      *
-     * @param succeeded whether the execution did
-     * @param ofBatch the states of all requests together; {@code null} for none
+     * @param succeeded whether the execution succeeded
+     * @param ofBatch the state updates of all requests together; {@code null} for none
      */
     static void storeStates(ExecutedRequest[] executed, boolean succeeded, @Nullable NewStates ofBatch) {
         for (ExecutedRequest request : executed) {
@@ -97,8 +97,8 @@ final class BatchEnds {
     /**
      * Returns the requests to their source, all at once. Called last, when everything of the execution is settled.
      *
-     * @param returns takes the requests back; {@code null} if none is executed again
-     * @param again receives the requests that are
+     * @param returns takes the requests back; {@code null} if none is rescheduled
+     * @param again receives the rescheduled requests
      */
     static void passOn(
             ExecutedRequest[] executed, @Nullable RequestReturn returns, List<ScheduledRequest> again, long nowNanos) {

@@ -34,7 +34,7 @@ final class BatchOutputs {
         this.items = items;
     }
 
-    /** Allocates a checked output; in ordinary memory in place of pinned memory of which none is left. */
+    /** Allocates a checked output; in ordinary memory if no pinned memory is left. */
     Tensor allocate(OutputSpec output, DataType type, Shape shape, MemoryPlace place) {
         TensorBuffer buffer = OutputChecks.allocate(scope.model(), output, type, shape, place);
         MemoryPlace actual = place.isHost() ? buffer.place() : place;
@@ -65,7 +65,7 @@ final class BatchOutputs {
         }
     }
 
-    /** Adds the work of a device that writes an output, which was added before. */
+    /** Adds the fence of a pending output, which was added before. */
     void fence(String output, Fence fence, OutputReceiver execution) {
         for (Whole whole : outputs.reversed()) { // the last one of unknown outputs with one name
             if (whole.output().tensor().name().equals(output)) {
@@ -76,7 +76,7 @@ final class BatchOutputs {
         throw OutputChecks.notAllocated(scope.model(), output);
     }
 
-    /** Returns whether a request need not wait until its outputs are written. */
+    /** Returns whether a request may be completed with pending outputs. */
     boolean mayBeUnderWay(ScheduledRequest request) {
         for (Whole whole : outputs) {
             if (!OutputPlacement.mayBeUnderWay(

@@ -9,7 +9,8 @@ import java.util.List;
  *
  * <ol>
  *   <li>A batch is a run of requests from the front of the queue, over priority levels: it ends before the first one
- *       that would exceed the largest batch or whose inputs cannot be joined. The first request is taken at any size.
+ *       that would exceed the largest batch or has inputs that cannot be joined. The first request is taken at any
+ *       size.
  *   <li>Once the oldest request of the run has waited for the maximum queue delay, the whole run is taken, preferred size or not. A delay of 0 never counts as reached.
  *   <li>Otherwise the largest preferred size that the run passes through is taken, and the rest stays. If a run passes through none, but a request would exceed the largest preferred size, the requests before it are taken.
  *   <li>A run without either is taken as a whole if it cannot grow, or if there is no delay. Any other run waits.

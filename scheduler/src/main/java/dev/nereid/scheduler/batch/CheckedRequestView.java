@@ -8,9 +8,8 @@ import dev.nereid.spi.RequestView;
 import java.util.List;
 import java.util.OptionalLong;
 
-/** Shows what a client sent to code of a backend, as long as that code may use the request. */
+/** Shows the request of a client to code of a backend, as long as allowed. */
 abstract sealed class CheckedRequestView implements RequestView permits CandidateView, ExecutedRequest {
-    /** Returns the request itself. */
     abstract ScheduledRequest scheduled();
 
     /** Returns the checked request; throws {@link IllegalStateException} if the backend may not use it any more. */

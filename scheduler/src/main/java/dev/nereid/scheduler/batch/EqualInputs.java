@@ -22,7 +22,6 @@ import org.jspecify.annotations.Nullable;
 public final class EqualInputs {
     /** A request that may share a batch with others. */
     public interface Candidate {
-        /** Returns the checked request. */
         CheckedRequest checked();
 
         /** Returns the result of {@link EqualInputs#content} for the request. */

@@ -55,13 +55,13 @@ final class ExecutedRequest extends CheckedRequestView
     private @Nullable ResponseBuilder builder;
     private @Nullable NewStates states;
 
-    /** The new states of the whole batch; {@code null} for none. */
+    /** The state updates of the whole batch; {@code null} for none. */
     private @Nullable NewStates statesOfBatch;
 
-    /** The new states to be stored, from {@link #cutStates} on. */
+    /** The state updates to be stored, from {@link #cutStates} on. */
     private List<NewStates.Part> newStates = List.of();
 
-    /** The life of what the backend has of the request; {@code null} until it is needed. */
+    /** Detects when the backend can reach nothing of the request any more; {@code null} until it is needed. */
     private @Nullable Reachability reachability;
 
     /** The sender as the backend has it; {@code null} until it is requested. */
@@ -72,21 +72,21 @@ final class ExecutedRequest extends CheckedRequestView
 
     private boolean delivered;
 
-    /** Whether the backend wants the request to be executed again; from {@link #settle} on, whether it is. */
+    /** {@code true} if the backend reschedules the request; from {@link #settle} on, if the request is rescheduled. */
     private boolean rescheduled;
 
     /**
-     * Whether the backend completes the request by its sender, which was passed out during this execution. A request
-     * that is passed back to be executed again is attached again.
+     * {@code true} if the backend completes the request by its sender, which was passed out during this execution. A
+     * rescheduled request is attached again.
      */
     private volatile boolean detached;
 
-    /** Whether the backend failed the request during this execution. */
+    /** {@code true} if the backend failed the request during this execution. */
     private volatile boolean failed;
 
     /**
-     * Whether the request is finished. The field is volatile for threads that use a sender; only the exception for
-     * wrong use depends on it.
+     * {@code true} if the request is finished. The field is volatile for threads that use a sender; only the exception
+     * for wrong use depends on it.
      */
     private volatile boolean finished;
 
@@ -94,7 +94,7 @@ final class ExecutedRequest extends CheckedRequestView
      * Creates the view of a request.
      *
      * @param batch the batch that it is in
-     * @param inputs the request, and what the execution adds to it
+     * @param inputs the request with the inputs that the execution adds
      * @param gathered the inputs of its batch, or {@code null} for a batch of one that derives none
      * @param outputs the outputs of its batch, or {@code null} for a batch of one
      */
@@ -187,8 +187,8 @@ final class ExecutedRequest extends CheckedRequestView
     }
 
     /**
-     * Returns whether the execution goes on, or has ended, without regard to this request. Before its return, the backend may
-     * wait in it for what it sends by then, although a sender responds.
+     * Returns whether the execution goes on, or has ended, without regard to this request. Before the backend returns,
+     * it may wait for the requests that it sends, although a sender responds.
      */
     private boolean holdsNothing() {
         return detached && (batch.isDeferred() || batch.hasReturned());
@@ -298,21 +298,21 @@ final class ExecutedRequest extends CheckedRequestView
         return statesOfBatch != null && statesOfBatch.isWritten(output);
     }
 
-    /** Returns whether the request has a new value of a state of its own. */
+    /** Returns whether the backend wrote an update of a state for this request alone. */
     boolean isWritten(String output) {
         return states != null && states.isWritten(output);
     }
 
-    /** Sets the new states of the whole batch. */
+    /** Sets the state updates of the whole batch. */
     void statesOfBatch(NewStates ofBatch) {
         statesOfBatch = ofBatch;
     }
 
     /**
-     * Cuts the new states of the request, and fails it if that is not possible. Before {@link #settle}, so that it fails
-     * as a whole.
+     * Cuts the state updates of the request, and fails the request if an update is not valid. Called before
+     * {@link #settle}, so that the request fails as a whole.
      *
-     * @param ofBatch the new states of the whole batch; {@code null} for none
+     * @param ofBatch the state updates of the whole batch; {@code null} for none
      * @param firstItem the index of the first item of the request
      */
     void cutStates(@Nullable NewStates ofBatch, int firstItem) {
@@ -338,9 +338,9 @@ final class ExecutedRequest extends CheckedRequestView
     }
 
     /**
-     * Stores the new states of the request if it did not fail, and ends their use.
+     * Stores the state updates of the request if it did not fail, and ends their use.
      *
-     * @param succeeded whether the execution did
+     * @param succeeded whether the execution succeeded
      */
     void storeStates(boolean succeeded) {
         StateSink sink = inputs.states();
@@ -444,14 +444,14 @@ final class ExecutedRequest extends CheckedRequestView
     }
 
     /**
-     * Decides how the request ends at the end of its execution, and whether it does. Has no effect on a request that is
+     * Decides whether and how the request ends at the end of its execution. Has no effect on a request that is
      * completed, or that the backend completes by its sender. {@link #finish} has to follow.
      *
      * @param failure the failure of the execution, or {@code null}
      * @param index the index of the request in the batch
      * @param firstItem the index of the first item of the request in the batch
      * @param tally counts the outcome
-     * @param returns takes requests that are to be executed again; {@code null} if none may
+     * @param returns takes requests that are to be rescheduled; {@code null} if none may be
      */
     void settle(
             ResponseEvent.@Nullable Failure failure,
@@ -494,12 +494,12 @@ final class ExecutedRequest extends CheckedRequestView
         }
     }
 
-    /** Returns whether the request need not wait until its outputs are written. */
+    /** Returns whether the request may be completed with pending outputs. */
     boolean mayBeUnderWay() {
         return (outputs == null || outputs.mayBeUnderWay(scheduled())) && (builder == null || builder.mayBeUnderWay());
     }
 
-    /** Delivers a response with outputs that may still be written; before {@link #finish}. */
+    /** Delivers a response with pending outputs; before {@link #finish}. */
     void deliverUnderWay() {
         if (settled instanceof FinishedResponse response && response.isUnderWay()) {
             deliver(response);
@@ -520,7 +520,7 @@ final class ExecutedRequest extends CheckedRequestView
 
     /**
      * Delivers the settled event, unless that is done, and releases the execution's reference to the request. Keeps the
-     * reference of a request that is to be executed again.
+     * reference of a request that is to be rescheduled.
      */
     void finish() {
         try {
@@ -547,15 +547,15 @@ final class ExecutedRequest extends CheckedRequestView
     }
 
     /**
-     * Puts the request back to waiting if it is to be executed again; after {@link #finish}.
+     * Reschedules the request, if it is to be; after {@link #finish}.
      *
-     * @return whether it waits, and has to be queued
+     * @return whether the request waits, and has to be queued
      */
     boolean waitAgain(long nowNanos) {
         return rescheduled && waits(nowNanos);
     }
 
-    /** Releases the execution; parameters and result are those of {@link ExecutionInputs#released}. */
+    /** Releases the execution, with the parameters and the result of {@link ExecutionInputs#released}. */
     @Nullable
     Runnable released(boolean again, @Nullable Runnable before) {
         try {
@@ -566,7 +566,7 @@ final class ExecutedRequest extends CheckedRequestView
         }
     }
 
-    /** Runs what is left of the releases of a batch. */
+    /** Runs the common action of the releases of a batch. */
     void endReleases(Runnable action) {
         try {
             action.run();

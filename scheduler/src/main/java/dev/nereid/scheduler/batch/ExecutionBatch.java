@@ -40,15 +40,13 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
 
     private final @Nullable BatchOutputs outputs;
 
-    /** Knows the states of the model; {@code null} if it has none. */
+    /** Stores the states of the model; {@code null} if it has none. */
     private final @Nullable StateSink sink;
 
-    /** The new states of all requests together; {@code null} for none. */
+    /** The state updates of all requests together; {@code null} for none. */
     private @Nullable NewStates states;
 
-    /**
-     * Creates a batch of begun requests that can not be executed again; takes over the queue's reference to each.
-     */
+    /** Creates a batch of begun requests that cannot be rescheduled; takes over the queue's reference to each. */
     public ExecutionBatch(ExecutionScope scope, List<? extends ExecutionInputs> begun) {
         this(scope, begun, null);
     }
@@ -57,7 +55,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
      * Creates a batch of begun requests; takes over the queue's reference to each.
      *
      * @param begun the requests, at least one of which is from a client
-     * @param returns takes the requests back when the execution has ended; {@code null} if none is executed again
+     * @param returns takes the requests back when the execution has ended; {@code null} if none is rescheduled
      */
     public ExecutionBatch(
             ExecutionScope scope, List<? extends ExecutionInputs> begun, @Nullable RequestReturn returns) {

@@ -29,9 +29,9 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Start and end of the execution of a batch, for the instance that executes it. Finish and failure of a deferred
- * execution race for one compare-and-set, and the thread that takes it completes the remaining requests and releases the
- * memory of the batch. Without a deferral the instance's worker ends the batch after the return of its backend.
+ * Starts and ends the execution of a batch, for the instance that executes it. Finish and failure of a deferred
+ * execution race for one compare-and-set, and the thread that takes it completes the remaining requests and releases
+ * the memory of the batch. Without a deferral the instance's worker ends the batch after the return of its backend.
  *
  * <p>A superclass and no component of {@link ExecutionBatch}, since every batch would need one more object.
  */
@@ -61,16 +61,16 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
     /** The source of the requests, if it takes them back; {@code null} otherwise. */
     private final @Nullable RequestReturn returns;
 
-    /** The requests that are to be executed again; empty until the end. */
+    /** The rescheduled requests; empty until the end. */
     private final List<ScheduledRequest> again;
 
-    /** Whether the execution has ended; the thread that sets it ends it. */
+    /** {@code true} if the execution has ended; the thread that sets it ends it. */
     private volatile boolean ended;
 
-    /** The work of devices that writes outputs; {@code null} for none. Any thread may set it, once. */
+    /** The fences of pending outputs; {@code null} for none. Any thread may set it, once. */
     private volatile @Nullable OutputFences fences;
 
-    /** Whether responses are delivered before their outputs are written; set at the end. */
+    /** {@code true} if responses are delivered while their outputs are pending; set at the end. */
     private boolean passesOn;
 
     private long awaitedNanos;
@@ -83,7 +83,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
 
     private boolean direct;
 
-    /** Whether the backend has returned; written before the end. */
+    /** {@code true} if the backend has returned; written before the end. */
     private boolean returned;
 
     /** Written once; the watchdog may see it late. */
@@ -99,8 +99,8 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
      * Begins without an execution, and adds the inputs of the execution to the requests.
      *
      * @param begun the requests
-     * @param client the first of them that is from a client
-     * @param returns takes the requests back when the execution has ended; {@code null} if none is executed again
+     * @param client the first request of a client
+     * @param returns takes the requests back when the execution has ended; {@code null} if none is rescheduled
      */
     ExecutionLifecycle(
             ExecutionScope scope,
@@ -126,16 +126,16 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
         }
     }
 
-    /** Cuts the new states of each request; called before the requests are settled, after a success. */
+    /** Cuts the state updates of each request; called before the requests are settled, after a success. */
     abstract void cutStates();
 
-    /** Returns whether no request has to wait until its outputs are written. */
+    /** Returns whether every request may be completed with pending outputs. */
     abstract boolean mayBeUnderWay();
 
     /** Releases the inputs that were gathered; called when all outputs are settled. */
     abstract void releaseInputs();
 
-    /** Stores the new states, and releases the outputs of the batch; called when all responses are delivered. */
+    /** Stores the state updates, and releases the outputs of the batch; called when all responses are delivered. */
     abstract void releaseOutputs(boolean succeeded);
 
     /** Records the start of the execution; called before the backend. */
@@ -150,7 +150,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
     /**
      * Records the thread that executes the batch. Called before another thread sees the batch.
      *
-     * @param isSubmitting whether it is a submitting thread, and not that of the instance
+     * @param isSubmitting whether it is a submitting thread, and not the thread of the instance
      */
     public void executedBy(Thread executing, boolean isSubmitting) {
         thread = executing;
@@ -214,9 +214,9 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
     }
 
     /**
-     * Returns what waits for a request that the execution causes.
+     * Returns the call chain of a request that the execution causes: the models and the execution that wait for it.
      *
-     * @param kind what it holds meanwhile
+     * @param kind the kind of the hold that the execution has meanwhile
      */
     public CallChain chain(Hold.Kind kind) {
         CallChain chain = CallChain.NONE;
@@ -232,7 +232,6 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
         return scope.model() == model;
     }
 
-    /** Returns the ids of the requests. */
     public List<String> requestIds() {
         return scheduled.stream().map(request -> request.checked().id()).toList();
     }
@@ -351,8 +350,8 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
     }
 
     /**
-     * Delivers the responses with outputs that may still be written, and waits for that. Those who read the outputs wait
-     * for their fences.
+     * Delivers the responses with pending outputs, and waits for the fences. Clients that read the outputs wait for the
+     * fences, too.
      */
     private boolean passOn(OutputFences work) {
         boolean succeeded;
@@ -380,7 +379,9 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
         }
     }
 
-    /** Waits for work: inputs, buffers and outputs stay meanwhile. Returns whether it succeeded. */
+    /**
+     * Waits for fences: inputs, buffers and outputs stay meanwhile. Returns whether the work of the devices succeeded.
+     */
     private boolean await(OutputFences work) {
         long start = scope.model().nanoTime().getAsLong();
         boolean succeeded = work.await();
@@ -393,17 +394,16 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
         return passesOn;
     }
 
-    /** Returns whether work of devices writes outputs. */
+    /** Returns whether any output has a fence. */
     public boolean hasFences() {
         return fences != null;
     }
 
-    /** Returns how long the end of the execution waited for work of devices, in nanoseconds. */
+    /** Returns how long the end of the execution waited for fences, in nanoseconds. */
     public long awaitedNanos() {
         return awaitedNanos;
     }
 
-    /** Returns whether the execution has ended. */
     boolean hasEnded() {
         return ended;
     }
@@ -436,7 +436,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
      * <p>An action is added before the end and runs then, or after it and runs at once.
      */
     private static final class EndActions {
-        /** Takes the place of the actions after the end. */
+        /** Marks the end, in place of the actions. */
         private static final class Ended implements Runnable {
             @Override
             public void run() {}

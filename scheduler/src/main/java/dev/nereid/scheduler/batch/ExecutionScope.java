@@ -32,7 +32,7 @@ import java.util.Set;
  * @param callbacks calls code of the backend outside of its executions
  * @param handles the senders and leases that the backend has
  * @param integrity detects outputs that the backend changes too late
- * @param iterative whether the backend may have requests executed again
+ * @param iterative whether the backend may reschedule requests
  */
 public record ExecutionScope(
         ModelScope model,
@@ -47,10 +47,10 @@ public record ExecutionScope(
         boolean iterative) {
 
     /**
-     * Creates the scope of a model without executions, whose requests are executed once.
+     * Creates the scope of a model without executions that executes each request once.
      *
      * @param accepted the memory in which the backend works
-     * @param callbacks calls code of the backend outside of its executions, such as those of
+     * @param callbacks calls code of the backend outside of its executions, such as actions of
      *     {@link dev.nereid.spi.ResponseSender#onReady}; never on the calling thread
      */
     public static ExecutionScope of(ModelScope model, AcceptedMemory accepted, BackendCallbacks callbacks) {
@@ -83,7 +83,7 @@ public record ExecutionScope(
     }
 
     /**
-     * Returns the same scope for a backend that may have requests executed again, or not.
+     * Returns the same scope for a backend that may reschedule requests, or not.
      *
      * @param changed whether it may
      */
@@ -114,7 +114,7 @@ public record ExecutionScope(
                 model, accepted, derived, inputs, outputs, outputTracker, callbacks, handles, changed, iterative);
     }
 
-    /** Returns an output with a fence that calls that of the backend, if it has one, as a callback. */
+    /** Returns an output with a fence that calls the backend's fence as a callback, if the output has one. */
     Tensor isolated(Tensor output) {
         Optional<Fence> fence = output.fence();
         return fence.isPresent() ? output.withFence(callbacks.isolate(fence.get())) : output;
@@ -140,7 +140,7 @@ public record ExecutionScope(
                 iterative);
     }
 
-    /** Returns the same scope with another receiver of reports about what the backend has forgotten. */
+    /** Returns the same scope with another receiver of reports about handles that the backend has forgotten. */
     public ExecutionScope with(PluginHandles.Report report) {
         return new ExecutionScope(
                 model,

@@ -44,8 +44,8 @@ final class GatheredInputs {
     /**
      * A gathered or derived input.
      *
-     * @param memory its memory, or references to the requests in whose inputs it stays
-     * @param owners the requests whose inputs must not be freed early for an output that lies in it
+     * @param memory its memory, or references to the requests that own the inputs in which it stays
+     * @param owners the requests that must not free their inputs early while an output lies in it
      */
     private record Gathered(String name, Tensor tensor, ReferenceCountedMemory memory, List<ScheduledRequest> owners) {
         /** Adds a reference for an output that lies in it. */
@@ -145,8 +145,8 @@ final class GatheredInputs {
     }
 
     /**
-     * Returns whether a tensor need not be moved to a place. Pinned memory will do for ordinary memory; on a device it has
-     * to begin where kernels may read numbers.
+     * Returns whether a tensor need not be moved to a place. Pinned memory counts as ordinary memory. On a device the
+     * tensor has to begin at an address where kernels may read numbers.
      */
     private static boolean liesIn(Tensor tensor, MemoryPlace place) {
         return switch (place.kind()) {
@@ -228,10 +228,11 @@ final class GatheredInputs {
     }
 
     /**
-     * Retains the gathered memory, or the request of the batch, that an output lies in. Its inputs are kept then.
+     * Retains the gathered memory, or the request of the batch, in which an output lies. The inputs of that request are
+     * kept then.
      *
-     * @param own the request of the output, whose response retains it anyway; {@code null} for all of the batch
-     * @return what was retained; {@code null} if the output lies elsewhere, or in an input of its own client
+     * @param own the request of the output, which its response retains anyway; {@code null} for all of the batch
+     * @return the reference; {@code null} if the output lies elsewhere, or in an input of its own client
      */
     @Nullable
     ReferenceCountedMemory retain(Tensor output, @Nullable ScheduledRequest own) {
@@ -279,8 +280,8 @@ final class GatheredInputs {
     }
 
     /**
-     * Releases the references of the batch. Called before those to its requests are released: from now on their inputs
-     * are not kept any more.
+     * Releases the references of the batch. Called before the references to its requests are released: from now on
+     * their inputs are not kept any more.
      */
     void release() {
         List<Gathered> all;

@@ -7,8 +7,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The addresses of all inputs of a batch. Immutable. It tells for most outputs that they lie in no input, at a cost that
- * grows with the logarithm of the number of requests: each of them may put outputs.
+ * The addresses of all inputs of a batch. Immutable. It excludes for most outputs that they lie in an input. The cost
+ * of one check grows with the logarithm of the number of requests, since each request may put outputs.
  */
 final class InputAddresses {
     /** No inputs. */

@@ -28,7 +28,7 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
     /**
      * Copies the parts of an input one after the other, from wherever they lie.
      *
-     * @param shape the shape of all of them together
+     * @param shape the shape of all parts together
      * @param place where the copy is to lie
      */
     static InputMemory copyOf(ModelScope model, String input, Shape shape, List<Tensor> parts, MemoryPlace place) {
@@ -87,7 +87,7 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
         }
     }
 
-    /** Allocates an input that is derived from those of the requests of a batch, and writes it. */
+    /** Allocates and writes an input that is derived from the inputs of a batch. */
     static InputMemory derived(ModelScope model, BatchInput derived, List<Shape> sources, boolean batched) {
         Shape shape = DerivedInputs.shape(derived.kind(), sources, batched);
         TensorBuffer buffer = OutputChecks.allocateZeroed(model, shape.byteSize(derived.type()));

@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The new value of one state, of a request or of the whole batch. Confined to the execution; owns its memory. */
+/** An update of one state, of a request or of the whole batch. Confined to the execution; owns its memory. */
 final class NewState implements SequenceState {
     /** Knows the memory of an execution. */
     interface Owner {
@@ -42,7 +42,9 @@ final class NewState implements SequenceState {
         /** Copies the present values of a state with one buffer for both to the beginning of each item of a new one. */
         void copyPresent(String output, Tensor to);
 
-        /** Returns a value as the server reads it: work that writes it is awaited before its memory is freed. */
+        /**
+         * Returns a value as the server reads it: if it is pending, its fence is awaited before its memory is freed.
+         */
         Tensor received(Tensor value, ReferenceCountedMemory memory);
 
         /** Counts a new value that was copied, since it lies in memory that is gone before the next execution. */
@@ -62,7 +64,7 @@ final class NewState implements SequenceState {
     private @Nullable ReferenceCountedMemory memory;
     private boolean ended;
 
-    /** Whether the value lies in memory that this class allocated. */
+    /** {@code true} if the value lies in memory that this class allocated. */
     private boolean allocated;
 
     /** The value as the buffer of a batch; {@code null} before {@link #written}, and for a value of one request. */
@@ -93,14 +95,14 @@ final class NewState implements SequenceState {
         return value;
     }
 
-    /** Returns what keeps the value alive. Called only if there is a value. */
+    /** Returns the reference that keeps the value alive. Called only if there is a value. */
     ReferenceCountedMemory memory() {
         return requireNonNull(memory);
     }
 
     /**
-     * Ends the writing of a value of a whole batch, which there is. Rows of memory that was allocated here are used
-     * again if no client has them.
+     * Ends the writing of a value of a whole batch. Called only if there is one. Rows of memory that was allocated here
+     * are used again if no client has them.
      *
      * @param unused the items of null requests
      */
@@ -247,7 +249,7 @@ final class NewState implements SequenceState {
         set(Tensor.of(spec.inputName(), tensor.type(), tensor.shape(), tensor.data(), tensor.place()), own);
     }
 
-    /** Waits for the work of a device: the next execution reads the value at once. Called by the backend. */
+    /** Waits for the fence: the next execution reads the value at once. Called by the backend. */
     private static void awaitContent(Tensor tensor) {
         try {
             DeviceCopies.awaitContent(tensor);
@@ -302,12 +304,15 @@ final class NewState implements SequenceState {
         }
     }
 
-    /** Returns whether a shape is one of a state that grows: its dimensions are those of the first value alone. */
+    /**
+     * Returns whether a shape is valid for a state that grows: the configured dimensions apply to its first value
+     * alone.
+     */
     private boolean isGrown(Shape shape) {
         return spec.growableMemory() && (!model.settings().batches() || (shape.rank() > 0 && shape.dim(0) == items));
     }
 
-    /** Returns a value without its fence, which the execution has awaited before; throws what its work failed with. */
+    /** Returns a value without its fence, which the execution has awaited before; throws the failure of the fence. */
     private Tensor complete(Tensor tensor) {
         if (tensor.fence().isEmpty()) {
             return tensor;
@@ -325,7 +330,7 @@ final class NewState implements SequenceState {
      *
      * @param firstItem the index of the first item of the request
      * @param count the number of its items
-     * @throws BackendException if byte strings are not framed, or if the work of a device that writes them failed
+     * @throws BackendException if byte strings are not framed, or if the fence of the value failed
      */
     Tensor part(int firstItem, int count) {
         Tensor whole = complete(requireNonNull(value));

@@ -15,7 +15,7 @@ import java.util.BitSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The new states of a request, or of a whole batch. Confined to the execution. */
+/** The state updates of a request, or of a whole batch. Confined to the execution. */
 final class NewStates {
     private final ModelScope model;
     private final @Nullable StateSink sink;
@@ -26,7 +26,7 @@ final class NewStates {
     /**
      * Begins without new values.
      *
-     * @param sink knows the states of the model; {@code null} if it has none
+     * @param sink stores the states of the model; {@code null} if it has none
      * @param items the items of the request or the batch
      * @param owner as for {@link NewState}
      */
@@ -79,7 +79,7 @@ final class NewStates {
     /**
      * Ends the writing of the values of a whole batch; before {@link #cut}.
      *
-     * @param unused the items of null requests, whose values become zeros
+     * @param unused the items of null requests; their values become zeros
      */
     void written(BitSet unused) {
         for (NewState state : states) {
@@ -90,7 +90,7 @@ final class NewStates {
     }
 
     /**
-     * Adds the new values of a request to a list.
+     * Adds the state updates of a request to a list.
      *
      * @param firstItem the index of its first item
      * @param count the number of its items
@@ -104,22 +104,21 @@ final class NewStates {
         }
     }
 
-    /** Returns whether an output has a new value. */
+    /** Returns whether the state of an output has an update. */
     boolean isWritten(String output) {
         NewState found = find(output);
         return found != null && found.value() != null;
     }
 
     /**
-     * The new value of one state of one request. Valid until the states end.
+     * An update of one state of one request. Valid until the updates end.
      *
      * @param output the name of its output
      * @param value the value
      * @param memory keeps the value alive
-     * @param row the place in the buffer of the batch; {@code null} for a value of its own
+     * @param row the place in the buffer of the batch; {@code null} for a separate value
      */
     record Part(String output, Tensor value, ReferenceCountedMemory memory, StateBuffer.@Nullable Row row) {
-        /** Stores the value. */
         void store(StateSink to) {
             memory.retain();
             if (row == null) {

@@ -19,8 +19,8 @@ import java.lang.foreign.MemorySegment;
 /**
  * Moves complete outputs to where their clients want them. Static functions only.
  *
- * <p>An output is moved to the target that its client passed for it. Without a target it is moved out of memory of
- * devices, unless its client takes it in any place, and out of client memory, which only the backend may read. Client
+ * <p>An output is moved to the target that its client passed for it. An output without a target is moved out of client
+ * memory, which only the backend may read, and out of memory of devices unless its client takes it in any place. Client
  * memory on the host is accessed by Java code alone, so a copy on the host lies between it and a device.
  */
 final class OutputPlacement {
@@ -58,11 +58,11 @@ final class OutputPlacement {
     }
 
     /**
-     * Moves an output, unless it lies in its place. Waits for the work of a device that computes it, unless it is passed
-     * on before. Takes over the reference to its memory, even if it throws.
+     * Moves an output, unless it lies in its place. Waits for its fence, unless the output may be pending. Takes over
+     * the reference to its memory, even if it throws.
      *
      * @param request the request, which says where its client wants the output
-     * @param underWay whether an output that stays on its device may be passed on with its fence
+     * @param underWay whether an output that stays on its device may be pending
      * @return the output in its place, with a reference to its memory
      * @throws BackendException if it does not fit the target, there is no memory, or the device failed
      */
@@ -79,13 +79,13 @@ final class OutputPlacement {
         return target == null ? onHost(model, complete) : at(model, complete, target);
     }
 
-    /** Returns whether an output is left where it is on its device, for a request that wants it. */
+    /** Returns whether an output that a request wants stays on its device. */
     static boolean stays(CheckedRequest request, String output, Tensor content) {
         MemoryPlace place = content.place();
         return !place.isHost() && request.target(output) == null && request.takesOutput(output, place);
     }
 
-    /** Returns whether an output need not be written before its request is answered. */
+    /** Returns whether an output may be pending in the response. */
     static boolean mayBeUnderWay(CheckedRequest request, String output, Tensor content) {
         return content.fence().isEmpty() || !request.requestsOutput(output) || stays(request, output, content);
     }

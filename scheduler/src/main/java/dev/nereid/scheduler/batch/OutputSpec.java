@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  * @param tensor its configuration
  * @param batched whether its first dimension is the batch dimension
  * @param reshaped whether its shape for clients differs from that of the backend
- * @param source the input whose shapes decide how it is split among the requests of a batch; {@code null} if it is
- *     split by items
+ * @param source the input with the shapes by which the output is split among the requests of a batch; {@code null} if
+ *     it is split by items
  */
 record OutputSpec(
         int index,

@@ -20,7 +20,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Tracks outputs that differ from the configuration or are large. It logs the former, and learns the input size that
- * leads to the latter. Lock-free; safe for use by any thread.
+ * leads to large outputs. Lock-free; safe for use by any thread.
  *
  * <p>Responses with outputs that do not match the configuration, or lack some, are sent all the same, as the reference
  * server does, and outputs that the configuration does not have are dropped; each output is logged once. For tests of
@@ -51,7 +51,7 @@ public final class OutputTracker {
     private final OutputSpec[] outputs;
     private final Reports reports;
 
-    /** Whether wrong outputs are errors. */
+    /** {@code true} if wrong outputs are errors. */
     private final boolean strict;
 
     /** The outputs logged that the configuration does not have, at most {@link #MAX_UNKNOWN}. */
@@ -103,9 +103,9 @@ public final class OutputTracker {
     }
 
     /**
-     * Reports an output whose shape for clients does not match the configuration.
+     * Reports an output with a shape for clients that does not match the configuration.
      *
-     * @throws BackendException if wrong outputs are errors, as of the other methods
+     * @throws BackendException if wrong outputs are errors; the other methods throw it, too
      */
     void checkShape(int index, Shape shape) {
         OutputSpec output = outputs[index];

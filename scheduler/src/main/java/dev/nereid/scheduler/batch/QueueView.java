@@ -14,7 +14,6 @@ public interface QueueView {
      */
     boolean next();
 
-    /** Returns the current request. */
     ScheduledRequest current();
 
     /** Returns the number of items in the current request. */

@@ -22,14 +22,14 @@ import org.jspecify.annotations.Nullable;
  * are counted, and the first thread repeats its check until no other thread wanted one, so a check never nests in
  * another. Only a check registers with the flow of the client, which keeps one action.
  *
- * <p>An action holds a reference to its request until it has run or was replaced. So neither the instance nor the
- * plugin is closed before, although the sender may be ended.
+ * <p>An action holds a reference to its request until it has run or was replaced. So the instance and the plugin are
+ * not closed before, although the sender may be ended.
  */
 final class ReadyAction {
-    /** The maximum number of actions in one task; the next ones run in a task behind those of other senders. */
+    /** The maximum number of actions in one task; the next ones run in a task behind the tasks of other senders. */
     private static final int MAX_ACTIONS_PER_TASK = 64;
 
-    /** A sender and its request, as far as the action depends on them. Safe for use by any thread. */
+    /** The sender of an action, with its request. Safe for use by any thread. */
     interface Sender {
         /** Returns whether the action has to run. */
         boolean isReady();
@@ -37,7 +37,6 @@ final class ReadyAction {
         /** Returns whether responses wait for the thread that delivers. It checks again when none is left. */
         boolean isDelivering();
 
-        /** Returns the flow of the client. */
         ResponseFlow flow();
 
         /** Adds a reference to the request; returns {@code false} if none was left. */
@@ -61,7 +60,7 @@ final class ReadyAction {
     /** Checks since the last one began; 0 while no thread checks. */
     private final AtomicInteger checks = new AtomicInteger();
 
-    /** Whether a task is submitted or runs. */
+    /** {@code true} if a task is submitted or runs. */
     private final AtomicBoolean started = new AtomicBoolean();
 
     ReadyAction(Sender sender, Executor executor) {
@@ -95,7 +94,7 @@ final class ReadyAction {
         return next == null ? registered.getAndSet(null) : next;
     }
 
-    /** Has the action run if there is one and the sender is ready. Called after each change of the sender's state. */
+    /** Starts the action if there is one and the sender is ready. Called after each change of the sender's state. */
     void check() {
         if (isEmpty() || checks.getAndIncrement() != 0) {
             return;

@@ -38,8 +38,8 @@ import org.slf4j.LoggerFactory;
  * Builds one response from the outputs of a backend. Confined to one thread at a time. Owns the memory of its outputs.
  *
  * <p>It ends once: it becomes a {@link FinishedResponse}, or it is discarded. Outputs that the client did not request
- * are kept until then, since the backend may still write to them, and are dropped. A response of a {@link ResponseStream}
- * is also discarded by the end of that, on another thread perhaps: an output is added with the lock of the stream.
+ * are kept until then, since the backend may still write to them, and are dropped. The end of a {@link ResponseStream}
+ * also discards its response, perhaps on another thread: an output is added with the lock of the stream.
  */
 final class ResponseBuilder implements InferenceResponse {
     private static final ParameterValue TRUE = new ParameterValue.Bool(true);
@@ -63,13 +63,13 @@ final class ResponseBuilder implements InferenceResponse {
     private final @Nullable ResponseStream stream;
     private @Nullable Map<String, ParameterValue> parameters;
 
-    /** Whether it was sent or discarded. Of a response of a stream, written with the lock of that. */
+    /** {@code true} if it was sent or discarded. In a response of a stream, written with the lock of the stream. */
     private boolean ended;
 
-    /** Whether the end of the stream discarded it; written with the lock of that. */
+    /** {@code true} if the end of the stream discarded it; written with the lock of the stream. */
     private boolean discardedByEnd;
 
-    /** The thread that used it last; of a response of a stream, written with the lock of that. */
+    /** The thread that used it last; in a response of a stream, written with the lock of the stream. */
     private @Nullable Thread user;
 
     /** The neighbors among the open responses of the stream, which guards them. */
@@ -83,9 +83,9 @@ final class ResponseBuilder implements InferenceResponse {
      * Creates a response without outputs.
      *
      * @param request the request
-     * @param inputs knows the inputs that its batch gathered, in which outputs may lie
-     * @param execution awaits the work that writes outputs, after the response was sent; {@code null} if this is done
-     *     before
+     * @param inputs holds the inputs that its batch gathered, in which outputs may lie
+     * @param execution awaits the fences of pending outputs after the response was sent; {@code null} if they are
+     *     awaited before
      * @param shared the outputs of the whole batch, which are split among responses; {@code null} for none
      */
     ResponseBuilder(
@@ -98,9 +98,9 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     /**
-     * Creates a response of a stream, whose end discards it.
+     * Creates a response of a stream. The end of the stream discards it.
      *
-     * @param stream the stream, also knows the inputs that the batch of the request gathered
+     * @param stream the stream, which also holds the inputs that the batch of the request gathered
      */
     ResponseBuilder(ExecutionScope scope, ScheduledRequest request, ResponseStream stream) {
         this(scope, request, stream, null, null, stream);
@@ -235,7 +235,7 @@ final class ResponseBuilder implements InferenceResponse {
         return execution == null ? scope.isolated(output) : execution.received(output, memory);
     }
 
-    /** Keeps the inputs that an output lies in; returns what the output has to release of those. */
+    /** Keeps the inputs in which an output lies; returns the reference that the output has to release. */
     private @Nullable ReferenceCountedMemory retainInputs(Tensor output) {
         GatheredInputs gathered = inputs.gathered();
         if (gathered != null) {
@@ -336,7 +336,10 @@ final class ResponseBuilder implements InferenceResponse {
         }
     }
 
-    /** Releases an output that is not sent. Its memory is retained for its work, or else the work is awaited here. */
+    /**
+     * Releases an output that is not sent. If it is pending, its memory is retained until its fence, or else the fence
+     * is awaited here.
+     */
     private void release(Output output) {
         if (execution == null && output.content().fence().isPresent()) {
             try {
@@ -382,7 +385,7 @@ final class ResponseBuilder implements InferenceResponse {
         return null;
     }
 
-    /** Returns whether the request need not wait until its outputs are written. */
+    /** Returns whether the request may be completed with pending outputs. */
     boolean mayBeUnderWay() {
         for (Output output : outputs) {
             if (output != null && !OutputPlacement.mayBeUnderWay(request.checked(), output.name(), output.content())) {
@@ -460,7 +463,7 @@ final class ResponseBuilder implements InferenceResponse {
 
     /**
      * Returns the client memory to which the backend may write an output directly. It is {@code null} if there is none,
-     * or if an input lies in it: the execution reads that while it writes.
+     * or if an input lies in it: the execution reads the input while it writes the output.
      */
     private @Nullable MemorySegment target(String output, long byteSize, MemoryPlace place) {
         OutputTarget target = request.checked().target(output);

@@ -34,21 +34,21 @@ import org.jspecify.annotations.Nullable;
  * the meter are called; the observer is called outside of it.
  *
  * <p>Any number of threads may send, but the observer is called by one at a time: a thread that adds a response while
- * no other thread delivers becomes the sender, and delivers until none is left; the others only add. The request
+ * no other thread delivers becomes the sender, and delivers until none is left; the other threads only add. The request
  * decides which terminal response counts; nothing is delivered after it, and nothing is sent once the request is
  * cancelled.
  *
- * <p>The stream is ready while no response waits for the thread that delivers and the client reads. Responses that wait
- * for those of other requests, in a model that preserves order, do not count: those others may wait for the backend.
- * Once the request is cancelled or completed, or the sender is ended, it is always ready.
+ * <p>The stream is ready while no response waits for the thread that delivers and the client reads. In a model that
+ * preserves order, responses that wait for responses of other requests do not count: the other requests may wait for
+ * the backend. Once the request is cancelled or completed, or the sender is ended, it is always ready.
  *
  * <p>A model that is not decoupled has one response: sending it completes the request, and the sender stays open. A
  * second one is refused, and an end without a response is a failure of the backend.
  *
- * <p>The end of the sender discards the responses that were neither sent nor discarded, and that the ending thread used
- * last. Other threads may still write to their responses, which are dropped when they are sent. So an end by the server
- * discards none. When the plugin can reach neither the sender nor anything of it, all are discarded, and the sender is
- * ended.
+ * <p>The end of the sender discards the open responses that the ending thread used last; a response is open until it is
+ * sent or discarded. Other threads may still write to their responses, which are dropped when they are sent. So an end
+ * by the server discards none. When the plugin cannot reach the sender any more, or anything of it, all are discarded,
+ * and the sender is ended.
  *
  * <p>The stream holds a reference to the request until it is ended, even if the request completes meanwhile. The last
  * reference is released after the delivery of the last response. The inputs are freed before that, when executions and
@@ -66,30 +66,30 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
     @GuardedBy("lock")
     private final Queue<ResponseEvent> events = new ArrayDeque<>(2);
 
-    /** Whether a thread delivers responses. */
+    /** {@code true} while a thread delivers responses. */
     @GuardedBy("lock")
     private boolean sending;
 
-    /** Whether the terminal response was added. */
+    /** {@code true} if the terminal response was added. */
     @GuardedBy("lock")
     private boolean completed;
 
-    /** Whether the backend ended the sender. */
+    /** {@code true} if the backend ended the sender. */
     @GuardedBy("lock")
     private boolean ended;
 
-    /** Whether the model has one response for each request. */
+    /** {@code true} if the model has one response for each request. */
     private final boolean single;
 
-    /** Whether the one response was sent; of a model that has one. */
+    /** {@code true} if the one response was sent, for a model that has one. */
     @GuardedBy("lock")
     private boolean responded;
 
-    /** The last of the responses that are neither sent nor discarded, with the others linked to it. */
+    /** The last of the open responses, with the others linked to it. */
     @GuardedBy("lock")
     private @Nullable ResponseBuilder open;
 
-    /** Whether the backend failed the request by the sender. */
+    /** {@code true} if the backend failed the request by the sender. */
     private volatile boolean failed;
 
     /** The users of the inputs: the executions, as one, and the sender. The last one frees them. */
@@ -102,7 +102,7 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
     /** The action of the backend for the time when the stream is ready; {@code null} until the first one. */
     private volatile @Nullable ReadyAction readyAction;
 
-    /** How many handles the plugin may reach. */
+    /** The number of handles that the plugin may reach. */
     @GuardedBy("lock")
     private int handles;
 
@@ -195,7 +195,7 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
         }
     }
 
-    /** Returns the failure of a request whose sender is not reachable any more. */
+    /** Returns the failure of a request after the plugin forgot its sender. */
     private ResponseEvent forgottenSender() {
         BackendException error = new BackendException(
                 ErrorCode.INTERNAL,
@@ -204,7 +204,7 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
         return ResponseEvent.Failure.of(error, FailureReason.BACKEND);
     }
 
-    /** Sets the inputs that another execution of the request gathers, or that this one begins to. */
+    /** Sets the inputs that the current or another execution of the request gathers. */
     void executedWith(@Nullable GatheredInputs inputs) {
         gathered = inputs;
     }
@@ -288,8 +288,8 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
     }
 
     /**
-     * Discards the responses that are neither sent nor discarded, and that the calling thread used last: another thread
-     * may still write to its own. Called when the backend has ended the stream.
+     * Discards the open responses that the calling thread used last: another thread may still write to its own. Called
+     * when the backend has ended the stream.
      */
     private void discardOpen() {
         Thread ending = Thread.currentThread();
@@ -353,14 +353,14 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
         }
     }
 
-    /** Completes a cancelled request whose one response is dropped. */
+    /** Completes a cancelled request after its one response was dropped. */
     private void endCancelled() {
         if (single) {
             request.complete(ResponseEvent.END);
         }
     }
 
-    /** Fails a request whose response could not be sent: of its one response there is no other. */
+    /** Fails a request if its only response could not be sent, or if its sender is ended. */
     private void failUnexpectedly(Throwable cause) {
         if (single || isEnded()) {
             failed = true;
@@ -369,7 +369,7 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
     }
 
     /**
-     * Takes the step to the one response of a model that is not decoupled; has no effect for a decoupled model.
+     * Marks the one response of a model that is not decoupled as sent; has no effect for a decoupled model.
      *
      * @param builder the response, which is dropped if it is the second one; {@code null} for an error
      * @throws IllegalStateException if it is the second one
@@ -532,7 +532,7 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
         }
     }
 
-    /** Releases what an open stream holds, once. */
+    /** Releases the resources of an open stream, once. */
     private void releaseStream() {
         checkReadiness();
         endInputUse();
@@ -609,7 +609,7 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
         }
     }
 
-    /** Has the action of the backend run if the stream is ready; called after changes that may have made it so. */
+    /** Starts the action of the backend if the stream is ready; called after changes that may have made it ready. */
     private void checkReadiness() {
         ReadyAction existing = readyAction;
         if (existing != null) {

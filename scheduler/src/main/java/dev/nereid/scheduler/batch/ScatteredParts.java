@@ -49,8 +49,8 @@ final class ScatteredParts {
     }
 
     /**
-     * Replaces the variable dimensions of an output by those of a source. Returns {@code null} if the source has too
-     * few.
+     * Replaces the variable dimensions of an output by dimensions of a source. Returns {@code null} if the source has
+     * too few.
      */
     static @Nullable Shape fill(Shape output, Shape source) {
         long[] dims = output.toArray();

@@ -70,7 +70,7 @@ final class StrategyBatch {
         }
     }
 
-    /** Returns the first candidate, which the batch always includes. */
+    /** Returns the first candidate; the batch always includes it. */
     ScheduledRequest first() {
         return candidates.getFirst();
     }

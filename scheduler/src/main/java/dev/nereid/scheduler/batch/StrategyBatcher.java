@@ -11,8 +11,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Forms batches with the batching strategy of a model. Guarded by the lock of the queue, but for {@link #evaluate} and
- * {@link #end}, which call the strategy: the thread that forms a batch calls these without the lock, and no other
+ * Forms batches with the batching strategy of a model. Guarded by the lock of the queue, except for {@link #evaluate}
+ * and {@link #end}, which call the strategy: the thread that forms a batch calls these without the lock, and no other
  * thread forms one meanwhile.
  *
  * <p><b>Steps.</b> Under the lock, {@link #begin} collects the candidates of the next batch, and retains their memory.
@@ -37,15 +37,15 @@ public final class StrategyBatcher {
     /** The batch being formed; {@code null} for none. */
     private @Nullable StrategyBatch current;
 
-    /** Whether a wake-up was deferred while the batch was formed. */
+    /** {@code true} if a wake-up was deferred while the batch was formed. */
     private boolean wakeupDeferred;
 
-    /** Whether no request was taken because of one that is not evaluated. */
+    /** {@code true} if no request was taken because of one that is not evaluated. */
     private boolean incomplete;
 
     /**
-     * When the last failure of the strategy was logged. Confined, like {@link #unlogged}, to the thread that forms a
-     * batch.
+     * The time at which the last failure of the strategy was logged. Confined, like {@link #unlogged}, to the thread
+     * that forms a batch.
      */
     private long loggedNanos;
 
