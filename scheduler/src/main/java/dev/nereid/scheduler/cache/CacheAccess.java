@@ -12,9 +12,9 @@ import java.util.function.Supplier;
  *
  * @param cache the cache, owned by the server, which closes it after all models
  * @param background computes the keys of large inputs; never blocks its callers
- * @param loadId returns what identifies the content that requests are executed by at this moment, so that no load answers
- *     with the responses of another; part of each key. Empty if that is not known: requests are not cached then. Never
- *     blocks
+ * @param loadId returns the identity of the loaded content that executes requests at this moment; part of each key, so
+ *     that no load answers with the responses of another. Empty if the identity is not known: requests are not cached
+ *     then. Never blocks
  */
 public record CacheAccess(ResponseCache cache, Executor background, Supplier<Optional<String>> loadId) {
     /** Checks the components. */
@@ -25,7 +25,7 @@ public record CacheAccess(ResponseCache cache, Executor background, Supplier<Opt
     }
 
     /**
-     * Creates the access of no model in particular.
+     * Creates an access that belongs to no model.
      *
      * @param cache the cache
      * @param background computes the keys of large inputs
@@ -37,7 +37,7 @@ public record CacheAccess(ResponseCache cache, Executor background, Supplier<Opt
     /**
      * Returns the access of one load of a model.
      *
-     * @param changed identifies what the model was loaded from
+     * @param changed the identity of the content of the load
      * @return the same cache with this identity
      */
     public CacheAccess withLoadId(String changed) {
@@ -46,9 +46,9 @@ public record CacheAccess(ResponseCache cache, Executor background, Supplier<Opt
     }
 
     /**
-     * Returns the access of a model whose requests are executed by others, which may be loaded again.
+     * Returns the access of a model that executes requests by other models, which may be loaded again.
      *
-     * @param changing returns what identifies the content of all of them; empty if that is not known
+     * @param changing returns the identity of the content of all these models; empty if it is not known
      * @return the same cache with this identity
      */
     public CacheAccess withLoadIds(Supplier<Optional<String>> changing) {

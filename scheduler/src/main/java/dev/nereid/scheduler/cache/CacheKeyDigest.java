@@ -46,8 +46,8 @@ public final class CacheKeyDigest {
     /**
      * Computes the key of a request. Reads all inputs, which takes about a millisecond for a megabyte.
      *
-     * @param request a request whose inputs lie in memory that Java code may read
-     * @param loadId identifies what the model was loaded from
+     * @param request a request with inputs in memory that Java code may read
+     * @param loadId the identity of the load
      * @return the key
      */
     public static CacheKey of(CheckedRequest request, String loadId) {

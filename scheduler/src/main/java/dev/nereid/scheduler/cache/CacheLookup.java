@@ -38,7 +38,7 @@ final class CacheLookup implements LookupObserver {
     /**
      * Creates a lookup.
      *
-     * @param loadId identifies what the model was loaded from
+     * @param loadId the identity of the load
      */
     CacheLookup(CachedSubmission gate, ScheduledRequest request, String loadId, long startNanos) {
         this.gate = gate;

@@ -18,7 +18,8 @@ import java.util.function.Supplier;
  * Inserts the response of a missed request into the cache. Confined to the thread that executes the request, and then to
  * the one that completes it, such as that of a sender.
  *
- * <p>A response that other models made than those of the key is not inserted: one of them was loaded again meanwhile.
+ * <p>A response is not inserted if the loads that made it are not the loads of the key: a model was loaded again
+ * meanwhile.
  */
 final class CacheMiss implements CompletionListener {
     private final CachedSubmission gate;

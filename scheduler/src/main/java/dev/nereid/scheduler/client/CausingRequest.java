@@ -6,10 +6,13 @@ import java.util.Optional;
 
 /** A request in execution that causes requests to other models. Used as its backend may use it. */
 public interface CausingRequest {
-    /** Returns what waits for a request on behalf of this one: the models of its chain without its own, and its execution. */
+    /**
+     * Returns the call chain of a request that this one causes: the models of its chain without its own, and its
+     * execution.
+     */
     CallChain chain();
 
-    /** Returns what waits for the request: its execution, or the request alone. Known by identity. */
+    /** Returns the object that waits for the caused request: the execution, or the request alone. Known by identity. */
     Object waiting();
 
     /** Returns whether the request is complete, so that nothing cancels it any more. */
@@ -19,7 +22,7 @@ public interface CausingRequest {
      * Keeps the memory of an input until the returned action has run, whatever the backend does meanwhile.
      *
      * @param input a tensor that the backend passes on
-     * @return ends that, to be run once, on any thread; empty if the tensor lies in no memory of the request
+     * @return the action, to be run once, on any thread; empty if the tensor lies in no memory of the request
      */
     Optional<Runnable> keep(Tensor input);
 }

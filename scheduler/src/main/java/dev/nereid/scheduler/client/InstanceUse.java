@@ -4,7 +4,7 @@ import java.util.Collection;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What occupies an instance at a moment. Executions are known by identity.
+ * The executions that occupy an instance at a moment. They are known by identity.
  *
  * @param running the execution that has not returned; {@code null} for none
  * @param returns whether it is deferred, so that it returns soon unless its thread waits

@@ -22,36 +22,37 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds requests of models to each other that would wait for ever: each instance that could execute one is held by an
- * execution that waits, in turn, for such a request. Requests of clients are not known here. Safe for use by any thread.
+ * Finds requests of models to each other that would wait for ever. Such a request waits for instances that are all held
+ * by executions that wait, in turn, for such a request. Requests of clients are not known here. Safe for use by any
+ * thread.
  *
- * <p><b>Look.</b> Each request looks once, when it begins to wait. That is enough: of the requests that wait for each
- * other, the last one to begin finds the others. An instance that is free then, or has an execution that waits for no
- * request, may be taken by another execution before this request gets it. That one ends, or it looks itself when it begins
- * to wait.
+ * <p><b>Search.</b> The search runs once for each request, when it begins to wait. That is enough: of the requests that
+ * wait for each other, the last one to begin finds the others. Another execution may take an instance that was free
+ * then, or that had an execution that waits for no request. The other execution ends, or a search runs for it when it
+ * begins to wait.
  *
- * <p><b>Order.</b> A request is added before it looks, so that of two at the same time at least one finds the other. The
- * look takes no lock and reads what changes meanwhile. If it finds nothing but waiting requests, it is repeated under the
- * lock, and the request is removed there: of two that find each other one goes on. The lock guards this alone; under it
- * only fields of instances are read.
+ * <p><b>Order.</b> A request is added before its search, so that of two at the same time at least one finds the other.
+ * The search takes no lock, and its data may change meanwhile. If it finds nothing but waiting requests, it is repeated
+ * under the lock, and the request is removed there: of two that find each other one goes on. The lock guards this
+ * alone; under it only fields of instances are read.
  *
- * <p><b>Bounds.</b> A request is here from its submission to the release of its inputs. Requests that are no longer in a
- * queue are skipped: what they wait for has their chain. The look reads the instances of the model, and goes on to other
- * models only where all of them are held by executions that wait.
+ * <p><b>Bounds.</b> A request is here from its submission to the release of its inputs. Requests that are no longer in
+ * a queue are skipped: the requests for which they wait have their chain. The search reads the instances of the model,
+ * and goes on to other models only where all of them are held by executions that wait.
  */
 public final class WaitingCalls {
     /** The instances of a model version. Safe for use by any thread; takes no lock. */
     public interface Instances {
-        /** Returns what occupies each instance that takes requests. */
+        /** Returns the executions that occupy each instance that takes requests. */
         List<InstanceUse> uses();
 
         /** Returns whether an execution that waits keeps later requests from their end, whichever instance is free. */
         boolean blocksAll(Hold hold);
     }
 
-    /** How a request may begin to wait. */
+    /** The result of the search when a request begins to wait. */
     public enum Verdict {
-        /** It may. */
+        /** The request may wait. */
         WAITS,
         /** All instances wait in its own chain. */
         WAITS_FOR_ITSELF,
@@ -64,7 +65,7 @@ public final class WaitingCalls {
         private final CallChain chain;
         private final Instances target;
 
-        /** Whether the request is in a queue; {@code null} until it begins to wait. */
+        /** Returns {@code true} while the request is in a queue; {@code null} until it begins to wait. */
         private volatile @Nullable BooleanSupplier inQueue;
 
         /**
@@ -84,7 +85,7 @@ public final class WaitingCalls {
         }
     }
 
-    /** A request for which an execution waits, and what that holds. */
+    /** A request for which an execution waits, and the kind of the execution's hold. */
     private record Wait(Call call, Hold.Kind kind) {}
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -93,7 +94,7 @@ public final class WaitingCalls {
     private final ConcurrentMap<Object, Set<Wait>> waits = new ConcurrentHashMap<>();
 
     /**
-     * Adds a request that begins to wait, unless it would wait for ever. Then nothing of it stays.
+     * Adds a request that begins to wait, unless it would wait for ever. A refused request leaves nothing here.
      *
      * @param call the request
      * @param inQueue whether it is in a queue; called by any thread
@@ -240,7 +241,7 @@ public final class WaitingCalls {
         return true;
     }
 
-    /** Returns whether an execution waits for one of some requests, and holds what is asked for, or more. */
+    /** Returns whether an execution waits for one of some requests with a hold of a kind, or a stronger one. */
     private boolean waits(Object execution, Hold.Kind atLeast, Predicate<Call> calls) {
         for (Wait wait : waits.getOrDefault(execution, Set.of())) {
             if (wait.kind().compareTo(atLeast) >= 0 && wait.call().isWaiting() && calls.test(wait.call())) {

@@ -1,4 +1,4 @@
-/** What requests of models to other models need of the requests that cause them. */
+/** Requests of models to other models, and the requests that cause them. */
 @NullMarked
 package dev.nereid.scheduler.client;
 
