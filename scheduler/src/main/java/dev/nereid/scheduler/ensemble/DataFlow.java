@@ -10,9 +10,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * The values, steps and responses of one request to an ensemble. Confined to its {@link EnsembleRun}.
  *
- * <p>A step is ready when all tensors that it reads have values: those of its own iteration, and of the iterations of
- * smaller depth to which that belongs. So responses of a decoupled step are joined by their number with what was computed
- * from them, and with values from before the step. Responses of the ensemble come in the order of those numbers.
+ * <p>A step is ready when all tensors that it reads have values, in its own iteration and in the iterations of smaller
+ * depth to which its iteration belongs. So a response of a decoupled step is joined by its number with values that were
+ * computed from it, and with values from before the step. Responses of the ensemble come in the order of these numbers.
  *
  * <p>A value is released when the last step that reads it was given it, and has ended.
  */
@@ -49,7 +49,10 @@ final class DataFlow {
         }
     }
 
-    /** Returns the next step to be submitted; {@code null} if none is ready, or those that are have to wait for memory. */
+    /**
+     * Returns the next step to be submitted; {@code null} if none is ready, or if all ready steps have to wait for
+     * memory.
+     */
     @Nullable
     Ready nextReady() {
         return held == null ? ready.poll() : held.next(this, ready);
@@ -78,7 +81,7 @@ final class DataFlow {
         return requireNonNull(iteration.at(plan.depth(tensor)).value(tensor), "value");
     }
 
-    /** Takes note that a ready step was given its inputs, and has references to them. */
+    /** Marks a ready step as given its inputs; it has references to them. */
     void wasGiven(Ready step) {
         for (int tensor : step.step().tensors()) {
             if (plan.depth(tensor) == step.iteration().depth()) {
@@ -181,7 +184,7 @@ final class DataFlow {
         }
     }
 
-    /** Returns the iteration of the next response; {@code null} if its outputs are not there. */
+    /** Returns the iteration of the next response; {@code null} if its outputs are missing. */
     @Nullable
     Iteration nextAnswer() {
         Iteration next = root;
@@ -196,7 +199,7 @@ final class DataFlow {
         return value(iteration, tensor);
     }
 
-    /** Takes note that an iteration was answered; the response has references to the values. */
+    /** Marks an iteration as answered; the response has references to the values. */
     void answered(Iteration iteration) {
         iteration.answer();
         for (int tensor : selection.outputs()) {
@@ -236,7 +239,7 @@ final class DataFlow {
         }
     }
 
-    /** Returns the bytes of responses of decoupled steps whose iterations are not finished. */
+    /** Returns the bytes of responses of decoupled steps that have unfinished iterations. */
     long bufferedBytes() {
         return bufferedBytes;
     }

@@ -20,7 +20,7 @@ final class EnsembleErrors {
 
     private EnsembleErrors() {}
 
-    /** Completes a request to an ensemble with an error, in which the ensemble is named. */
+    /** Completes a request to an ensemble with an error that names the ensemble. */
     static void fail(ScheduledRequest request, InferenceException error) {
         FailureReason reason = error.code() == ErrorCode.CANCELLED ? FailureReason.CANCELED : FailureReason.OTHER;
         request.complete(new ResponseEvent.Failure(of(request.checked(), error), reason));
@@ -37,7 +37,7 @@ final class EnsembleErrors {
         return error.publicMessage().contains(model) ? error : error.withSuffix(" (step " + model + ")");
     }
 
-    /** No step runs any more, and outputs are missing. */
+    /** Returns the error for missing outputs when no step runs any more. */
     static InferenceException deadlock(CheckedRequest request) {
         return new InferenceException(
                 ErrorCode.INVALID_ARGUMENT,
@@ -45,14 +45,14 @@ final class EnsembleErrors {
                         + "unexpected deadlock, at least one output is not set while no more ensemble steps can be made");
     }
 
-    /** A model that was loaded as one with one response sent another. */
+    /** Returns the error for a second response of a model that was loaded as one with one response. */
     static InferenceException secondResponse(StepPlan step) {
         return new InferenceException(
                 ErrorCode.INTERNAL,
                 "model '" + step.model() + "' sent a second response (expected: one, as when the ensemble was loaded)");
     }
 
-    /** A decoupled step sends faster than later steps take. */
+    /** Returns the error for a decoupled step that sends faster than later steps take. */
     static InferenceException tooManyBytes(StepPlan step, long max) {
         return InferenceException.overloaded(
                 "responses of model '" + step.model() + "' that wait for later steps exceed " + max
@@ -60,7 +60,6 @@ final class EnsembleErrors {
                 RETRY_AFTER);
     }
 
-    /** An internal failure. */
     static InferenceException internal(Throwable cause) {
         return cause instanceof InferenceException error ? error : SchedulerErrors.internal(cause);
     }

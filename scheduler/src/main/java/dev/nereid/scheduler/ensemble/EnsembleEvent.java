@@ -3,9 +3,9 @@ package dev.nereid.scheduler.ensemble;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 
-/** What happens to a request to an ensemble. Immutable. */
+/** An event of a request to an ensemble. Immutable. */
 sealed interface EnsembleEvent {
-    /** The models are there. */
+    /** The models are acquired. */
     record Acquired(PinnedModels models) implements EnsembleEvent {}
 
     /** A model cannot be used. */
@@ -29,6 +29,6 @@ sealed interface EnsembleEvent {
     /** The request was cancelled. */
     record Cancelled() implements EnsembleEvent {}
 
-    /** The time of the request is over. */
+    /** The deadline or timeout of the request has passed. */
     record Expired(InferenceException error) implements EnsembleEvent {}
 }

@@ -8,11 +8,11 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The flow of the decoupled steps of one request: open while its client reads and later steps keep up. Lock-free; safe
- * for use by any thread.
+ * Opens and closes the flow of the decoupled steps of one request. Open while the client reads and later steps keep up.
+ * Lock-free; safe for use by any thread.
  *
- * <p>No wake-up is lost: a step sets its action and then reads whether the flow is open; who opens it does so and then
- * reads the actions. Only {@link #check} registers with the flow of the client.
+ * <p>No wake-up is lost: a step sets its action and then reads whether the flow is open; a thread opens the flow and
+ * then reads the actions. Only {@link #check} registers with the flow of the client.
  */
 final class EnsembleFlow {
     private final ResponseFlow client;
@@ -40,15 +40,15 @@ final class EnsembleFlow {
         steps.remove(flow);
     }
 
-    /** Takes note of a response that waits until it is handled. Called by the thread that sends it. */
+    /** Counts a response that waits until it is handled. Called by the thread that sends it. */
     void arrived() {
         unhandled.incrementAndGet();
     }
 
     /**
-     * Takes note that responses were handled, and decides which steps pause. Called by the thread that handles events.
+     * Subtracts handled responses, and decides which steps pause. Called by the thread that handles events.
      *
-     * <p>The outermost step pauses while later steps are behind. An inner one must not: what is behind may wait for its
+     * <p>The outermost step pauses while later steps are behind. An inner step must not: a later step may wait for its
      * iteration. It pauses for its own responses.
      *
      * @param responses the number of responses that were handled

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Begins requests to an ensemble at once: it has no queue and no instances. Lock-free; safe for use by any thread.
  *
- * <p>A stop refuses requests from then on; those that were begun go on.
+ * <p>A stop refuses requests from then on; begun requests go on.
  */
 public final class EnsembleIntake implements RequestIntake {
     private final EnsembleScope scope;

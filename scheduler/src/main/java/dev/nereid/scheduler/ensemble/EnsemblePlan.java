@@ -19,8 +19,8 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * The data flow of an ensemble, with tensors and steps as numbers. Immutable but for a cache and sizes; safe for use by
- * any thread.
+ * The data flow of an ensemble, with tensors and steps as numbers. Immutable except for a cache and sizes; safe for use
+ * by any thread.
  *
  * <p>The depth of a tensor is the number of decoupled steps on which it depends. There is one decoupled step at each
  * depth at most, since all tensors lead to outputs of the ensemble, which are joined.
@@ -59,12 +59,9 @@ public final class EnsemblePlan {
     }
 
     /**
-     * Creates the plan of an ensemble whose configuration was checked.
+     * Creates the plan of an ensemble with a checked configuration.
      *
      * @param settings the configuration of the ensemble
-     * @param steps its steps
-     * @param limits the limits of its requests
-     * @return the plan
      * @throws IllegalArgumentException if a tensor is never written
      */
     public static EnsemblePlan of(ModelSettings settings, List<StepDefinition> steps, EnsembleLimits limits) {
@@ -104,7 +101,7 @@ public final class EnsemblePlan {
         return new IllegalArgumentException("steps: tensor '" + tensor + "' (expected: written by a step)");
     }
 
-    /** Returns the depth of each tensor. Each round finds those of at least one more step. */
+    /** Returns the depth of each tensor. Each round finds the depths of the outputs of at least one more step. */
     private static int[] depths(List<StepDefinition> steps, Map<String, Integer> numbers, int[] inputs) {
         int[] depths = new int[numbers.size()];
         Arrays.fill(depths, -1);
@@ -166,11 +163,7 @@ public final class EnsemblePlan {
                 .toArray();
     }
 
-    /**
-     * Returns the configuration of the ensemble.
-     *
-     * @return the configuration
-     */
+    /** Returns the configuration of the ensemble. */
     public ModelSettings settings() {
         return settings;
     }
@@ -180,12 +173,10 @@ public final class EnsemblePlan {
         return settings.decoupled();
     }
 
-    /** Returns the limits of requests. */
     EnsembleLimits limits() {
         return limits;
     }
 
-    /** Returns the number of steps. */
     int stepCount() {
         return steps.length;
     }
@@ -204,12 +195,10 @@ public final class EnsemblePlan {
         lastOutputBytes.setRelease(step, bytes);
     }
 
-    /** Returns the number of tensors. */
     int tensorCount() {
         return depths.length;
     }
 
-    /** Returns the depth of a tensor. */
     int depth(int tensor) {
         return depths[tensor];
     }
@@ -219,7 +208,7 @@ public final class EnsemblePlan {
         return inputs[index];
     }
 
-    /** Returns the output of the ensemble that a tensor is. */
+    /** Returns the output of the ensemble for a tensor. */
     TensorSpec output(int tensor) {
         for (int i = 0; i < outputs.length; i++) {
             if (outputs[i] == tensor) {
@@ -229,7 +218,7 @@ public final class EnsemblePlan {
         throw new IllegalArgumentException("tensor: " + tensor + " (expected: an output of the ensemble)");
     }
 
-    /** Returns what the outputs need that a request names, in the order of the configuration. */
+    /** Returns the selection for the outputs that a request names, in the order of the configuration. */
     OutputSelection select(List<String> requested) {
         if (requested.size() == outputs.length) {
             return all;

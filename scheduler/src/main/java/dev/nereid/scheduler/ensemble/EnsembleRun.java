@@ -20,18 +20,18 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Executes one request to an ensemble: submits steps as their inputs come, and responds when outputs are there.
+ * Executes one request to an ensemble. Submits steps as their inputs come, and responds when outputs are complete.
  *
- * <p><b>Threads.</b> Any thread offers events, such as the response of a step. One thread at a time handles them: the one
- * that offers an event while no other handles any, until none is left. All other state is confined to that thread; no
- * lock is held while a step is submitted or an observer is called, and no thread waits. Events that come from within are
- * handled afterwards, so that the stack does not grow with the number of steps.
+ * <p><b>Threads.</b> Any thread offers events, such as the response of a step. One thread at a time handles them: a
+ * thread that offers an event while no other handles any, until none is left. All other state is confined to that
+ * thread; no lock is held while a step is submitted or an observer is called, and no thread waits. Events that this
+ * thread offers meanwhile are handled afterwards, so that the stack does not grow with the number of steps.
  *
- * <p><b>End.</b> The first failure counts. From then on, and after a cancellation, no step is submitted, and those in
+ * <p><b>End.</b> The first failure counts. From then on, and after a cancellation, no step is submitted, and steps in
  * flight are cancelled; the request completes when all of them have returned. Until then the models are pinned.
  */
 public final class EnsembleRun implements StepModels.Receiver {
-    /** The number of unfinished responses of decoupled steps from which on these are to pause. */
+    /** The number of unfinished responses from which on decoupled steps pause. */
     private static final int MAX_ITERATIONS = 64;
 
     /** The number of unfinished responses that a request may keep whatever their size. */
@@ -46,7 +46,9 @@ public final class EnsembleRun implements StepModels.Receiver {
     private final OutputSelection selection;
     private final Queue<EnsembleEvent> events = new ConcurrentLinkedQueue<>();
 
-    /** The events that are not handled, those of begin included; the thread that raises it from 0 handles them. */
+    /**
+     * The number of events that are not handled, {@code begin} included; the thread that raises it from 0 handles them.
+     */
     private final AtomicInteger pending = new AtomicInteger(1);
 
     private final ComputeTotals totals = new ComputeTotals();
@@ -74,7 +76,10 @@ public final class EnsembleRun implements StepModels.Receiver {
     /** The responses of decoupled steps that were handled since the last decision about their flow. */
     private int handled;
 
-    /** Why the time is over; {@code null} until then. A step that has to wait after that fails the request. */
+    /**
+     * The error after the deadline or timeout; {@code null} before. A step that has to wait after that fails the
+     * request.
+     */
     private @Nullable InferenceException overdue;
 
     private EnsembleRun(EnsembleScope scope, ScheduledRequest request) {
@@ -171,7 +176,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         return request.needsInstanceThread();
     }
 
-    /** Takes note of a response of a decoupled step, before it is offered. Called by any thread. */
+    /** Counts a response of a decoupled step, before it is offered. Called by any thread. */
     void arrived() {
         producers.arrived();
     }
@@ -288,7 +293,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
     }
 
-    /** Lets decoupled steps pause or go on. Last of all, since responses of the ensemble end iterations. */
+    /** Decides which decoupled steps pause. Last of all, since responses of the ensemble end iterations. */
     private void pace() {
         int iterations = flow.iterations();
         EnsembleLimits limits = plan.limits();
@@ -312,7 +317,9 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
     }
 
-    /** Returns whether the outputs of a step have to lie on the host, for its own model or for one that reads them. */
+    /**
+     * Returns whether the outputs of a step have to lie on the host, for its own model or for a model that reads them.
+     */
     private static boolean isOnHost(StepPlan step, PinnedModels pinned) {
         if (pinned.model(step.index()).needsHostTensors()) {
             return true;
@@ -411,7 +418,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
     }
 
-    /** Sends the responses whose outputs are there, in their order. Returns whether there were any. */
+    /** Sends the responses with complete outputs, in their order. Returns whether there were any. */
     private boolean respond() {
         boolean any = false;
         for (Iteration next = flow.nextAnswer(); next != null && !stopped; next = flow.nextAnswer()) {
@@ -451,7 +458,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         stop();
     }
 
-    /** Submits nothing more, and cancels what is in flight. */
+    /** Stops submitting steps, and cancels the steps in flight. */
     private void stop() {
         if (stopped) {
             return;

@@ -5,7 +5,10 @@ import dev.nereid.scheduler.time.Timer;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What the requests to one loaded ensemble share. Immutable but for its limits; safe for use by any thread. */
+/**
+ * Holds the data that all requests to one loaded ensemble share. Immutable except for its limits; safe for use by any
+ * thread.
+ */
 public final class EnsembleScope {
     private final EnsemblePlan plan;
     private final StepModels models;

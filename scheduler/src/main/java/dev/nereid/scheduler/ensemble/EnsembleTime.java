@@ -6,9 +6,9 @@ import dev.nereid.scheduler.request.SchedulerErrors;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The end of the time of a request. Immutable.
+ * The time at which a request expires, and its error. Immutable.
  *
- * @param endNanos when it is over, on the scale of {@link System#nanoTime()}
+ * @param endNanos the time, on the scale of {@link System#nanoTime()}
  * @param error the error with which the request fails then
  */
 record EnsembleTime(long endNanos, InferenceException error) {

@@ -7,7 +7,7 @@ import dev.nereid.scheduler.time.Timer;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Reports that the time of one request is over while it waits. Confined to its {@link EnsembleRun}. */
+/** Reports that one request expired while it waited. Confined to its {@link EnsembleRun}. */
 final class EnsembleTimeout {
     private final Timer timer;
     private final CheckedRequest request;
@@ -18,7 +18,6 @@ final class EnsembleTimeout {
      * Creates a timeout that is not started.
      *
      * @param timer the timer of the server
-     * @param request the request
      * @param expired receives the error, on the thread of the timer
      */
     EnsembleTimeout(Timer timer, CheckedRequest request, Consumer<InferenceException> expired) {
@@ -27,7 +26,7 @@ final class EnsembleTimeout {
         this.expired = expired;
     }
 
-    /** Starts it, unless it was started before or the request has neither deadline nor timeout. */
+    /** Starts the timeout, unless it was started before or the request has no deadline and no timeout. */
     void start() {
         boolean hasDeadline = request.options().deadlineNanos().isPresent();
         if (timeout != null || (!hasDeadline && request.options().timeoutMicros() == 0)) {
@@ -39,7 +38,7 @@ final class EnsembleTimeout {
         started.scheduleAtLatest(time.endNanos());
     }
 
-    /** Ends it: nothing is reported any more, unless that has begun. */
+    /** Ends the timeout: nothing is reported any more, unless the report has begun. */
     void close() {
         if (timeout != null) {
             timeout.close();

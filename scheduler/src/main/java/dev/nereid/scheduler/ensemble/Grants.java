@@ -4,9 +4,9 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 
 /**
- * The steps that one thread grants, one after the other. Confined to that thread.
+ * A trampoline: notifies the steps that one thread grants, one after the other. Confined to that thread.
  *
- * <p>A grant on the stack of another one waits until that has returned.
+ * <p>A grant on the stack of another grant waits until the other has returned.
  */
 final class Grants {
     private static final ThreadLocal<Grants> CURRENT = ThreadLocal.withInitial(Grants::new);

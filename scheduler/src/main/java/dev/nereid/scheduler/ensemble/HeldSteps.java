@@ -8,13 +8,13 @@ import java.util.Iterator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Holds ready steps back while their outputs would exceed the bytes that a request may buffer. Confined to the {@link
- * DataFlow}.
+ * Delays ready steps while their outputs would exceed the bytes that a request may buffer. Confined to the
+ * {@link DataFlow}.
  *
- * <p>Outputs of an iteration wait for their turn while an earlier one is slow. The steps of the iteration whose response
- * is the next are never held, so the request goes on whatever the sizes are. For the others, outputs of steps in flight
- * count as much as the largest of the same step so far, at first as much as in an earlier request. Before any response of
- * a step its outputs count nothing, so that a first request may exceed the limit.
+ * <p>Outputs of an iteration wait while an earlier iteration is slow. The steps of the iteration with the next response
+ * are never held, so the request goes on whatever the sizes are. For the other steps, outputs of steps in flight count
+ * as much as the largest of the same step so far, at first as much as in an earlier request. Before any response of a
+ * step its outputs count nothing, so that a first request may exceed the limit.
  */
 final class HeldSteps {
     private final EnsemblePlan plan;
@@ -34,7 +34,10 @@ final class HeldSteps {
         Arrays.setAll(largest, plan::lastOutputBytes);
     }
 
-    /** Returns the next step that may be submitted, from those held or else from the ready ones; {@code null} for none. */
+    /**
+     * Returns the next step that may be submitted, from the held steps or else from the ready ones; {@code null} for
+     * none.
+     */
     @Nullable
     Ready next(DataFlow flow, Deque<Ready> ready) {
         for (Iterator<Ready> held = steps.iterator(); held.hasNext(); ) {
@@ -80,12 +83,12 @@ final class HeldSteps {
         }
     }
 
-    /** Takes note that a step is not in flight any more. */
+    /** Removes a step from the steps in flight. */
     void ended(Ready step) {
         inFlight[step.step().index()]--;
     }
 
-    /** Takes note that an iteration is finished. */
+    /** Subtracts the outputs of a finished iteration. */
     void finished(Iteration iteration) {
         buffered -= iteration.outputBytes();
     }

@@ -7,8 +7,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Limits the requests to one step that are in flight, of all requests to the ensemble. Guarded by its own lock, under
- * which nothing is called.
+ * Limits the requests in flight to one step, of all requests to the ensemble. Guarded by its own lock; calls nothing
+ * under it.
  *
  * <p>Steps over the limit wait in the order of their arrival. No thread waits. A step that is granted may end at once and
  * grant the next: {@link Grants} keeps the stack from growing with their number.
@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 final class InflightLimit {
     /** A request to a step that may have to wait. */
     interface Waiter {
-        /** Takes note that it is counted as in flight. */
+        /** Called when it is counted as in flight. */
         void granted();
     }
 
@@ -35,8 +35,8 @@ final class InflightLimit {
     }
 
     /**
-     * Counts a request as in flight, or lets it wait. Then {@link Waiter#granted} is called when it is counted, unless
-     * it {@linkplain #leave leaves} before.
+     * Counts a request as in flight, or adds it to the waiting ones. A waiting request gets {@link Waiter#granted} when
+     * it is counted, unless it {@linkplain #leave leaves} before.
      *
      * @return whether it is counted; it has to be {@linkplain #release released}
      */

@@ -5,7 +5,7 @@ import java.util.Deque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One run through the steps of one depth: the first for the request, one more for each response of a decoupled step.
+ * One run through the steps of one depth. The request begins the first one, each response of a decoupled step one more.
  * Confined to the {@link DataFlow}.
  */
 final class Iteration {
@@ -15,7 +15,7 @@ final class Iteration {
     /** The values of the tensors of this depth that are still read here or below. */
     private final @Nullable TensorValue[] values;
 
-    /** How often each value is still read. */
+    /** The number of outstanding reads of each value. */
     private final int[] reads;
 
     /** The inputs that each step of this depth still lacks. */
@@ -63,7 +63,7 @@ final class Iteration {
         return bytes;
     }
 
-    /** Returns whether it follows from final responses alone, so that no other one comes behind it. */
+    /** Returns whether it follows from final responses alone, so that no other iteration comes behind it. */
     boolean isLast() {
         return isLast;
     }
@@ -152,7 +152,7 @@ final class Iteration {
         openSteps--;
     }
 
-    /** Takes note that the decoupled step of this depth has no more responses. */
+    /** Marks the decoupled step of this depth as ended: it has no more responses. */
     void end() {
         ended = true;
     }
@@ -161,7 +161,7 @@ final class Iteration {
         answered = true;
     }
 
-    /** Returns whether all requested outputs are there, and were not answered. */
+    /** Returns whether all requested outputs are present, and were not answered. */
     boolean isAnswerable() {
         return !answered && missingOutputs == 0;
     }

@@ -6,7 +6,7 @@ import java.util.Deque;
 import java.util.stream.IntStream;
 
 /**
- * What a set of requested outputs needs: the steps before them, and how often each tensor is read. Immutable.
+ * Selects the steps that a set of requested outputs needs, and counts their reads. Immutable.
  *
  * <p>Steps that contribute to no requested output are left out.
  */
@@ -16,22 +16,21 @@ final class OutputSelection {
     private final int[] outputs;
     private final boolean[] needed;
 
-    /** The steps that read each tensor, without those that are left out. */
+    /** The selected steps that read each tensor. */
     private final int[][] readers;
 
-    /** How often each tensor is read at its own depth. */
+    /** The number of reads of each tensor at its own depth. */
     private final int[] reads;
 
-    /** Whether each tensor is read at a greater depth. */
+    /** {@code true} for each tensor that is read at a greater depth. */
     private final boolean[] readDeeper;
 
     private final boolean[] requested;
     private final int depth;
 
-    /** The steps of each depth. */
     private final int[][] steps;
 
-    /** Whether a decoupled step leads from each depth to the next. */
+    /** {@code true} for each depth from which a decoupled step leads to the next. */
     private final boolean[] decoupled;
 
     private OutputSelection(EnsemblePlan plan, int[] outputs, boolean[] needed) {

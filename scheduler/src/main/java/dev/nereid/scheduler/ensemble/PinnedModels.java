@@ -13,9 +13,9 @@ public interface PinnedModels extends AutoCloseable {
     StepModel model(int step);
 
     /**
-     * Returns what identifies the content of all models, as the key of a cached response contains it.
+     * Returns the identity of the content of all models, as the key of a cached response contains it.
      *
-     * @return the identity; empty if it is not known
+     * @return empty if the identity is not known
      */
     default Optional<String> identity() {
         return Optional.empty();

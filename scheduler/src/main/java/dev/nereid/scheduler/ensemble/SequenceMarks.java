@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Positions in sequences that steps give their responses, for the steps that read them and for the responses of the
- * ensemble. Static functions only.
+ * Reads and writes positions in sequences that steps give their responses. They apply to the steps that read the
+ * responses, and to the responses of the ensemble. Static functions only.
  */
 final class SequenceMarks {
     private static final Logger LOG = LoggerFactory.getLogger(SequenceMarks.class);
@@ -94,7 +94,7 @@ final class SequenceMarks {
         return first;
     }
 
-    /** Returns the position in a sequence that a mark means. */
+    /** Returns the position in a sequence to which a mark refers. */
     static Optional<Sequence> position(TensorValue.@Nullable Mark mark, Optional<Sequence> own) {
         return mark == null ? own : Optional.ofNullable(mark.sequence());
     }

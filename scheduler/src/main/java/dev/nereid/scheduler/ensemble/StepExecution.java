@@ -13,7 +13,7 @@ import dev.nereid.scheduler.statistics.ComputeListener;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One request to the model of a step. Its observer's methods pass everything on to the {@link EnsembleRun}, to which its
+ * One request to the model of a step. Its observer's methods pass everything to the {@link EnsembleRun}, to which its
  * fields are confined.
  */
 final class StepExecution
@@ -22,7 +22,7 @@ final class StepExecution
     private final DataFlow.Ready ready;
     private final @Nullable ResponseFlow flow;
 
-    /** The position in a sequence of this request and of what follows from it. */
+    /** The position in a sequence of this request and of its outputs. */
     private TensorValue.@Nullable Mark mark;
 
     /** The {@code StepSet} that the step is in. */
@@ -62,7 +62,7 @@ final class StepExecution
         return mark;
     }
 
-    /** Records what its request was made of. */
+    /** Records the position and the size of its request. */
     void requested(TensorValue.@Nullable Mark position, int items) {
         mark = position;
         batchSize = items;
@@ -107,7 +107,7 @@ final class StepExecution
         return place;
     }
 
-    /** Takes note of a response; returns whether it is the first. */
+    /** Records a response of the step; returns whether it is the first. */
     boolean isFirstResponse() {
         boolean first = !responded;
         responded = true;

@@ -76,7 +76,7 @@ final class StepMessages {
         }
     }
 
-    /** Returns whether an input has no batch dimension, whatever the model's others have. */
+    /** Returns whether an input has no batch dimension, even if other inputs of the model have one. */
     private static boolean isShapeTensor(ModelSettings settings, String input) {
         return settings.input(input)
                 .map(spec -> spec.is(TensorSpec.Trait.SHAPE_TENSOR))

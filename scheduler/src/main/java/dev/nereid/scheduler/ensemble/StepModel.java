@@ -15,17 +15,16 @@ public interface StepModel {
     ModelSettings settings();
 
     /**
-     * Returns whether inputs and outputs of the version have to lie on the host: its instances are there, or a cache
-     * reads them.
+     * Returns whether inputs and outputs of the version have to lie on the host, for its instances or for a cache.
      *
-     * @return {@code true} too for an ensemble, of which a step may need that
+     * @return {@code true} also for an ensemble, since one of its steps may need host memory
      */
     boolean needsHostTensors();
 
     /**
      * Submits a request. Never blocks or throws, and reports every outcome to the observer.
      *
-     * @param request the request, whose memory belongs to the model from now on
+     * @param request the request; its memory belongs to the model from now on
      * @param observer the receiver of the responses
      * @return the handle that cancels the request
      */

@@ -21,11 +21,7 @@ public interface StepModels {
          */
         void acquired(PinnedModels models);
 
-        /**
-         * Receives the reason why a model cannot be used.
-         *
-         * @param error the reason
-         */
+        /** Receives the reason why a model cannot be used. */
         void failed(InferenceException error);
     }
 
@@ -39,10 +35,10 @@ public interface StepModels {
     Cancellation acquire(CheckedRequest request, Receiver receiver);
 
     /**
-     * Returns the model versions that wait for the requests of the steps.
+     * Returns the model versions that wait for the requests of the steps, the outermost first.
      *
      * @param request the request to the ensemble
-     * @return those that wait for the request, the outermost first, and the ensemble behind them
+     * @return the versions that wait for the request, and the ensemble behind them
      */
     CallChain callers(CheckedRequest request);
 
@@ -56,7 +52,7 @@ public interface StepModels {
     default void cancelSequence(int step, RequestOptions options) {}
 
     /**
-     * Describes what keeps steps from being executed. Never blocks.
+     * Describes the reasons that keep steps from being executed. Never blocks.
      *
      * @return the names of models that are not ready; empty if all are
      */

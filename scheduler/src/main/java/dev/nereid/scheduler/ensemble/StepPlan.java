@@ -15,7 +15,7 @@ import java.util.List;
  * @param tensors the tensors that it reads, each once
  * @param outputs the names of the outputs in the model
  * @param outputTensors the tensor of each output
- * @param requested the outputs that it requests: in any place, except those that the ensemble responds with
+ * @param requested the outputs that it requests: in any place, except for outputs of the ensemble's responses
  * @param requestedOnHost the same outputs, all on the host
  * @param readers the indices of the steps that read its outputs
  */
@@ -38,7 +38,7 @@ record StepPlan(
         return decoupled ? depth + 1 : depth;
     }
 
-    /** Returns the place of an output among those that the step maps; below 0 for one that it does not map. */
+    /** Returns the place of an output among the mapped outputs of the step; below 0 if the step does not map it. */
     int outputIndex(String name, int guess) {
         if (guess < outputs.length && outputs[guess].equals(name)) {
             return guess;

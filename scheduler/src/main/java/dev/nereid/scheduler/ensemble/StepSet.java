@@ -11,12 +11,12 @@ import java.util.function.Predicate;
  * <p>Each step has its place in the set, and is in one set at most; so removal takes constant time and allocates nothing.
  */
 final class StepSet<T extends StepSet.Member> {
-    /** What a step keeps for the set that it is in. */
+    /** A step that stores its place in a set. */
     interface Member {
         /** Sets its place in a set. */
         void placed(Object owner, int index);
 
-        /** Takes note that it is in no set. */
+        /** Called when it is in no set any more. */
         void removed();
 
         /** Returns whether it is in a set. */

@@ -6,21 +6,20 @@ import dev.nereid.spi.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The content of an ensemble tensor, or the statement that there is none. Immutable; its memory is counted by
- * references.
+ * The content of an ensemble tensor, or its absence. Immutable; its memory is counted by references.
  *
  * @param tensor the content; {@code null} for an optional input that the client omitted, or an output that a step did
  *     not write
  * @param memory the memory of the content, freed by its last release; {@code null} without content
  * @param batchSize the first dimension of the content, if the model that wrote it batches; else 0
- * @param mark the position in a sequence that a step gave it; {@code null} for that of the request
+ * @param mark the position in a sequence that a step gave it; {@code null} for the request's position
  */
 record TensorValue(
         @Nullable Tensor tensor,
         @Nullable ReferenceCountedMemory memory,
         int batchSize,
         @Nullable Mark mark) {
-    /** A position in a sequence, or none, in place of that of the request. */
+    /** A position in a sequence, or none, in place of the request's position. */
     record Mark(@Nullable Sequence sequence) {}
 
     /** Creates the value of a tensor that nothing wrote. */
