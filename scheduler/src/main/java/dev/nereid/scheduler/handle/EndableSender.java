@@ -18,10 +18,10 @@ public interface EndableSender extends ResponseSender {
     boolean needsEnd();
 
     /**
-     * Ends the sender, which fails its request, unless that is done. Discards the responses that were neither sent nor
-     * discarded: nothing reaches them any more.
+     * Ends the sender and fails its request, unless it is ended. Discards the open responses: nothing reaches them any
+     * more.
      *
-     * @param report called once the sender is ended by this, before its request fails
+     * @param report called once the sender is ended by this call, before its request fails
      */
     void forgotten(Runnable report);
 }

@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** How many of one kind a plugin has forgotten, and how many of them were reported. Safe for use by any thread. */
+/** Counts handles of one kind that a plugin has forgotten, and their reports. Safe for use by any thread. */
 public final class ForgottenCount {
     private final AtomicLong forgotten = new AtomicLong();
     private final AtomicLong reported = new AtomicLong();
@@ -13,20 +13,16 @@ public final class ForgottenCount {
     /** Creates a count of nothing. */
     public ForgottenCount() {}
 
-    /**
-     * Returns whether places are worth recording: one was forgotten, and none with a place.
-     *
-     * @return whether they are
-     */
+    /** Returns whether places are worth recording: a handle was forgotten, and none with a place. */
     public boolean needsPlace() {
         return forgotten.get() > 0 && !placeReported.get();
     }
 
     /**
-     * Counts one.
+     * Counts a forgotten handle.
      *
      * @param place where the plugin got it; {@code null} if that was not recorded
-     * @return how many there are so far, to be reported: with the first one, and the first one with a place; else 0
+     * @return the count so far, to be reported: with the first handle, and the first one with a place; else 0
      */
     public long add(@Nullable Throwable place) {
         long number = forgotten.incrementAndGet();
@@ -39,9 +35,9 @@ public final class ForgottenCount {
     }
 
     /**
-     * Returns how many were forgotten in all, for a last report.
+     * Returns the number of all forgotten handles, for a last report.
      *
-     * @return their number; 0 if there was a report of each
+     * @return the number; 0 if there was a report of each
      */
     public long total() {
         long number = forgotten.get();

@@ -4,7 +4,7 @@ import dev.nereid.scheduler.memory.InputLease;
 import java.lang.ref.Reference;
 
 /**
- * A lease on inputs as its plugin has it. Safe for use by any thread.
+ * The plugin's handle of a lease on inputs. Safe for use by any thread.
  *
  * <p>The server never refers to it, so that it notices when the plugin has forgotten the lease.
  */

@@ -11,16 +11,16 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The senders and leases on inputs that the plugin of one model has. Safe for use by any thread.
+ * Creates the plugin's handles of senders and leases, and ends the forgotten ones. Safe for use by any thread.
  *
- * <p>One that the plugin can not reach any more is ended, on a thread for actions of the plugin. The first one is reported,
- * and the first one of which is known where the plugin got it.
+ * <p>A handle that the plugin cannot reach any more is ended, on a thread for actions of the plugin. Two handles are
+ * reported: the first one, and the first one with a recorded place where the plugin got it.
  */
 public final class PluginHandles {
-    /** The place of one handle in this many is recorded, until one is forgotten; then that of each. */
+    /** The place of one handle in this many is recorded, until a handle is forgotten; then the place of each. */
     static final int PLACE_INTERVAL = 1024;
 
-    /** What a plugin may forget. */
+    /** The kind of a handle that a plugin may forget. */
     public enum Kind {
         /** The sender of a request. */
         SENDER,
@@ -29,18 +29,18 @@ public final class PluginHandles {
         LEASE
     }
 
-    /** Receives what a plugin has forgotten. Safe for use by any thread. */
+    /** Receives reports of forgotten handles. Safe for use by any thread. */
     @FunctionalInterface
     public interface Report {
         /** A report that is lost, for tests and models without a plugin. */
         Report NONE = (_, _, _) -> {};
 
         /**
-         * Receives a report, before the server undoes what was forgotten. Never blocks.
+         * Receives a report, before the server ends a forgotten handle. Never blocks.
          *
-         * @param kind what was forgotten
-         * @param number how many the plugin has forgotten so far
-         * @param place where it got one of them; {@code null} if that was not recorded
+         * @param kind the kind of the handle
+         * @param number the number of handles that the plugin has forgotten so far
+         * @param place the place where it got one of them; {@code null} if that was not recorded
          */
         void forgotten(Kind kind, long number, @Nullable Throwable place);
     }
@@ -53,10 +53,10 @@ public final class PluginHandles {
     private final ForgottenCount leaseCount = new ForgottenCount();
     private volatile boolean used;
 
-    /** What was forgotten and could not be ended yet, with the others linked to it; {@code null} for none. */
+    /** A forgotten handle that could not be ended yet, with the others linked to it; {@code null} for none. */
     private final AtomicReference<@Nullable HandleEnd> left = new AtomicReference<>();
 
-    /** Where a plugin got a handle. Its stack begins in the plugin. */
+    /** The place where a plugin got a handle. Its stack begins in the plugin. */
     private static final class Place extends Throwable {
         private static final long serialVersionUID = 1;
 
@@ -66,10 +66,10 @@ public final class PluginHandles {
     }
 
     /**
-     * Creates the handles of a model, of which there are none yet.
+     * Begins without handles.
      *
-     * @param actions runs actions on what was forgotten, never on the calling thread
-     * @param report receives what was forgotten
+     * @param actions runs the ends of forgotten handles, never on the calling thread
+     * @param report receives reports of forgotten handles
      */
     public PluginHandles(Executor actions, Report report) {
         this.actions = requireNonNull(actions, "actions");
@@ -77,28 +77,23 @@ public final class PluginHandles {
     }
 
     /**
-     * Returns the same handles with another report.
+     * Begins without handles, with the same executor and another report.
      *
-     * @param changed receives what was forgotten
-     * @return handles of which there are none yet
+     * @param changed receives reports of forgotten handles
      */
     public PluginHandles with(Report changed) {
         return new PluginHandles(actions, changed);
     }
 
-    /**
-     * Returns whether the plugin has ever got a handle. Then it may read inputs until it has forgotten them.
-     *
-     * @return whether it has
-     */
+    /** Returns whether the plugin has ever got a handle. Then it may read inputs until it has forgotten them. */
     public boolean areUsed() {
         return used;
     }
 
     /**
-     * Returns the leases on inputs that the plugin has not ended.
+     * Returns the number of leases on inputs that the plugin has not ended.
      *
-     * @return their number; the next moment it may be another one
+     * @return the number at this moment
      */
     public long openLeases() {
         endLeft();
@@ -108,8 +103,7 @@ public final class PluginHandles {
     /**
      * Creates a handle of a sender.
      *
-     * @param sender the sender
-     * @param reachability the life of what the plugin has of the request
+     * @param reachability the reachability of the request's objects in the plugin
      * @return the handle for the plugin, to which the server must not refer
      */
     public SenderHandle sender(EndableSender sender, Reachability reachability) {
@@ -123,8 +117,7 @@ public final class PluginHandles {
     /**
      * Creates a handle of a lease.
      *
-     * @param lease the lease
-     * @param reachability the life of what the plugin has of the request
+     * @param reachability the reachability of the request's objects in the plugin
      * @return the handle for the plugin, to which the server must not refer
      */
     public Runnable lease(InputLease lease, Reachability reachability) {
@@ -139,7 +132,7 @@ public final class PluginHandles {
         return handle;
     }
 
-    /** Ends what was forgotten on another thread; if that is not possible now, at a later call. */
+    /** Ends a forgotten handle on another thread; if that is not possible now, at a later call. */
     private void end(HandleEnd forgotten) {
         try {
             actions.execute(forgotten);
@@ -159,7 +152,7 @@ public final class PluginHandles {
         } while (!left.compareAndSet(others, forgotten));
     }
 
-    /** Ends what could not be ended before. */
+    /** Ends the handles that could not be ended before. */
     private void endLeft() {
         HandleEnd each = left.get() == null ? null : left.getAndSet(null);
         while (each != null) {
@@ -176,7 +169,7 @@ public final class PluginHandles {
         return isSample || count.needsPlace() ? new Place() : null;
     }
 
-    /** Reports how many were forgotten since the last report, as the model is closed. */
+    /** Reports the handles forgotten since the last report, as the model is closed. */
     public void close() {
         report(Kind.SENDER, senderCount.total(), null);
         report(Kind.LEASE, leaseCount.total(), null);
@@ -192,11 +185,11 @@ public final class PluginHandles {
         }
     }
 
-    /** The end of one handle, which a plugin may forget. It exists before that, since there may be no memory then. */
+    /** The end of one handle. It exists before the plugin forgets the handle, since there may be no memory then. */
     abstract static class HandleEnd implements Runnable {
         final @Nullable Throwable place;
 
-        /** The next one that is left; guarded by its place in that list. */
+        /** The next handle that could not be ended; guarded by its place in that list. */
         @Nullable
         HandleEnd next;
 
@@ -219,7 +212,7 @@ public final class PluginHandles {
             sender = given;
         }
 
-        /** Forgets the sender if nothing is left of it. */
+        /** Drops the sender if it has nothing to end. */
         void ended(EndableSender given) {
             if (!given.needsEnd()) {
                 sender = null;

@@ -7,17 +7,17 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The life of what a plugin has of one request: its handles, and views of the tensors that they give. Immutable; safe for
- * use by any thread.
+ * Detects when a plugin can reach no handle and no tensor of one request. Immutable; safe for use by any thread.
  *
- * <p>The server keeps no reference to it, and none to a view; only while a rescheduled request waits for its next execution,
- * it keeps the sender, which refers to this. So its actions run when the plugin can neither end anything nor read any memory
- * of the request.
+ * <p>The handles of the plugin refer to it, and so do views of the tensors that they give. The server keeps no
+ * reference to it, and none to a view; only while a rescheduled request waits for its next execution, it keeps the
+ * sender, which refers to this. So its actions run when the plugin can no longer end anything or read any memory of the
+ * request.
  */
 public final class Reachability {
     private final Arena arena = Arena.ofAuto();
 
-    /** Creates the life of a request that its plugin gets. */
+    /** Begins reachable. */
     public Reachability() {}
 
     /**
@@ -39,7 +39,7 @@ public final class Reachability {
      * Returns a tensor that the server may keep.
      *
      * @param tensor a tensor of the plugin
-     * @return one that does not keep this reachable
+     * @return a tensor that does not keep this reachable
      */
     @SuppressWarnings("restricted") // of the same memory and size
     Tensor withoutView(Tensor tensor) {
@@ -53,7 +53,7 @@ public final class Reachability {
         return tensor.fence().map(view::withFence).orElse(view);
     }
 
-    /** Has an action run when this is not reachable any more. It is short, and does not refer to this. */
+    /** Runs an action when this is not reachable any more. The action is short, and does not refer to this. */
     @SuppressWarnings("restricted") // a segment without bytes
     void whenUnreachable(Runnable action) {
         MemorySegment.NULL.reinterpret(0, arena, _ -> action.run());

@@ -13,11 +13,12 @@ import java.lang.ref.Reference;
 import java.util.List;
 
 /**
- * A sender as its plugin has it. As safe for concurrent use as the sender.
+ * The plugin's handle of a sender. As safe for concurrent use as the sender.
  *
  * <p>The server refers to it only while a rescheduled request waits for its next execution, so that it notices when the
- * plugin has forgotten the sender. It is reachable as long as a response of it is, or a tensor of that. It stays reachable until
- * a call has returned: the end of a sender that is not used otherwise is no forgotten one.
+ * plugin has forgotten the sender. It is reachable as long as a response of it is reachable, or a tensor of the
+ * response. It stays reachable until a call has returned: a plugin that drops a sender while it ends it has not
+ * forgotten it.
  */
 public final class SenderHandle implements ResponseSender {
     private final EndableSender sender;
@@ -31,9 +32,9 @@ public final class SenderHandle implements ResponseSender {
     }
 
     /**
-     * Returns the life of what the plugin has of the request.
+     * Returns the reachability of the request's objects in the plugin.
      *
-     * @return the life, which ends after this handle
+     * @return the reachability, which ends after this handle
      */
     public Reachability reachability() {
         return reachability;
@@ -133,7 +134,7 @@ public final class SenderHandle implements ResponseSender {
         return sender.toString();
     }
 
-    /** A response of the sender, which keeps that reachable. Confined to one thread at a time. */
+    /** A response of the sender, which keeps the sender reachable. Confined to one thread at a time. */
     private static final class ResponseHandle implements InferenceResponse {
         private final SenderHandle handle;
         private final InferenceResponse response;
@@ -202,7 +203,7 @@ public final class SenderHandle implements ResponseSender {
             keep(() -> response.putByteStrings(output, shape, elements));
         }
 
-        /** Runs a change of the response, whose memory stays meanwhile. */
+        /** Runs a change of the response. The memory of the response stays meanwhile. */
         private void keep(Runnable change) {
             try {
                 change.run();

@@ -1,6 +1,6 @@
 /**
- * Objects by which a plugin ends what it uses of a request, and what finds the ones that it forgets. Starting point: {@link
- * dev.nereid.scheduler.handle.PluginHandles}.
+ * Handles by which a plugin ends its use of senders and inputs, and the detection of forgotten handles. Starting point:
+ * {@link dev.nereid.scheduler.handle.PluginHandles}.
  */
 @NullMarked
 package dev.nereid.scheduler.handle;
