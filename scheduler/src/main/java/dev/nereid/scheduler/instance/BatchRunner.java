@@ -41,13 +41,13 @@ final class BatchRunner {
         this.declaredShort = executions.areDeclaredShort();
     }
 
-    /** Records how long an execution has held its thread, and whether it goes on without that. */
+    /** Records how long an execution has held its thread, and whether it is deferred. */
     @FunctionalInterface
     private interface DurationRecord {
         void add(long nanos, boolean deferred);
     }
 
-    /** Returns whether executions may be direct at some time, so that none must block. */
+    /** Returns whether executions may be direct at some time, so that no execution must block. */
     boolean areDeclaredShort() {
         return declaredShort;
     }
@@ -57,7 +57,8 @@ final class BatchRunner {
      *
      * @param clientMemory whether the batch lies in memory of a client
      * @param direct whether the thread is not the instance's own
-     * @param free whether the thread may execute steps that follow from the batch, once it has released the instance
+     * @param free returns whether the thread may execute steps that follow from the batch, once it has released the
+     *     instance
      */
     void run(
             ManagedInstance instance,

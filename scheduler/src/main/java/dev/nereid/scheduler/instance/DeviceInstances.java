@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * Instances that share one thread: usually one, or all of a blocked device. Confined to that thread, but for
+ * Instances that share one thread: usually one, or all of a blocked device. Confined to that thread, except for
  * {@link #forEach}, {@link #areUnavailable}, {@link #load} and {@link #cancelPermits}, which any thread may call.
  */
 public final class DeviceInstances {
@@ -115,7 +115,6 @@ public final class DeviceInstances {
         instances.forEach(instance -> instance.permits().close());
     }
 
-    /** Returns the number of instances. */
     int size() {
         return instances.size();
     }
@@ -126,7 +125,6 @@ public final class DeviceInstances {
         return instances.size() == 1 ? first.name() : first.device().toString();
     }
 
-    /** Returns the device of the instances. */
     Device device() {
         return instances.getFirst().device();
     }

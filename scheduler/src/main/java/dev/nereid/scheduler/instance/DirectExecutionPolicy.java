@@ -52,17 +52,17 @@ public final class DirectExecutionPolicy {
     /** The number of long executions that short ones have not made up for. */
     private final AtomicInteger strikes = new AtomicInteger();
 
-    /** How often trust was lost. */
+    /** The number of times that trust was lost. */
     private final AtomicInteger refutations = new AtomicInteger();
 
-    /** Whether the backend declares its executions short, for a model that is not decoupled. */
+    /** {@code true} if the backend declares its executions short, for a model that is not decoupled. */
     private final boolean declared;
 
     private final AtomicBoolean trusted = new AtomicBoolean();
     private final AtomicBoolean warned = new AtomicBoolean();
 
     /**
-     * Begins with the trial of what the backend declares.
+     * Begins with the trial of the backend's declaration.
      *
      * @param traits the name of the backend, and whether it declares its executions short
      */
@@ -86,8 +86,8 @@ public final class DirectExecutionPolicy {
     /**
      * Records the duration of a direct execution.
      *
-     * @param deferred whether the backend has deferred the execution, as one does that limits how long it holds a thread:
-     *     then the loss of trust is no reason for a warning
+     * @param deferred whether the backend has deferred the execution, to limit how long it holds a thread: then the
+     *     loss of trust is no reason for a warning
      */
     void recordDirect(long nanos, boolean deferred) {
         if (nanos > MAX_NANOS) {

@@ -9,14 +9,14 @@ import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** Drops the new states of warm-up samples, which belong to no sequence. Immutable. */
+/** Drops the state updates of warm-up samples, which belong to no sequence. Immutable. */
 final class DroppedStates implements StateSink {
     private final ModelSettings model;
 
     /**
      * Creates the sink.
      *
-     * @param model knows the states
+     * @param model the configuration of the states
      */
     DroppedStates(ModelSettings model) {
         this.model = model;
@@ -34,7 +34,7 @@ final class DroppedStates implements StateSink {
         memory.release();
     }
 
-    /** Returns a request of a sample, whose states are dropped. */
+    /** Returns a request of a sample. Its states are dropped. */
     ExecutionInputs of(ScheduledRequest request) {
         return new Sample(request, this);
     }

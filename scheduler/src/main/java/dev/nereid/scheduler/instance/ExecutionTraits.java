@@ -16,12 +16,12 @@ import java.util.Set;
  * @param accepted the memory in which the backend works
  * @param shortExecutions whether executions take microseconds and never block, so that direct execution is possible
  * @param blocksDevice whether executions block their GPU, so that all instances on it share one thread
- * @param maxDeferred the largest number of deferred executions of an instance, or of those that share a thread; at
+ * @param maxDeferred the largest number of deferred executions of an instance, or of instances that share a thread; at
  *     least 1
- * @param lastingThreads whether the thread of an instance lasts as long as the instance; otherwise it may end while there
- *     is no work, and another one follows
+ * @param lastingThreads whether the thread of an instance lasts as long as the instance; otherwise it may end while
+ *     there is no work, and a new thread follows
  * @param callbacks calls code of the backend outside of its executions
- * @param forgotten receives which senders and leases the backend has forgotten
+ * @param forgotten receives reports of senders and leases that the backend has forgotten
  */
 public record ExecutionTraits(
         String backend,
@@ -36,7 +36,7 @@ public record ExecutionTraits(
     public static final ExecutionTraits DEFAULT = new ExecutionTraits("", false, false);
 
     /**
-     * Creates the traits of a backend whose executions block no device. Its actions run on virtual threads.
+     * Creates the traits of a backend with executions that block no device. Its actions run on virtual threads.
      *
      * @param backend the backend's name
      * @param clientMemory whether the backend works in memory of clients
@@ -47,7 +47,7 @@ public record ExecutionTraits(
     }
 
     /**
-     * Creates the traits of a backend whose actions run on virtual threads.
+     * Creates the traits of a backend with actions that run on virtual threads.
      *
      * @param backend the backend's name
      * @param accepted the memory in which the backend works
@@ -70,7 +70,6 @@ public record ExecutionTraits(
      * Returns the same traits with other callbacks.
      *
      * @param changed calls code of the backend outside of its executions
-     * @return the changed traits
      */
     public ExecutionTraits with(BackendCallbacks changed) {
         return new ExecutionTraits(
@@ -80,8 +79,7 @@ public record ExecutionTraits(
     /**
      * Returns the same traits with another receiver of reports.
      *
-     * @param changed receives which senders and leases the backend has forgotten
-     * @return the changed traits
+     * @param changed receives reports of senders and leases that the backend has forgotten
      */
     public ExecutionTraits with(PluginHandles.Report changed) {
         return new ExecutionTraits(
@@ -92,7 +90,6 @@ public record ExecutionTraits(
      * Returns the same traits with another limit on deferred executions.
      *
      * @param changed the largest number of deferred executions of an instance; at least 1
-     * @return the changed traits
      */
     public ExecutionTraits withMaxDeferred(int changed) {
         return new ExecutionTraits(
@@ -100,21 +97,16 @@ public record ExecutionTraits(
     }
 
     /**
-     * Returns the same traits with threads that may end or not.
+     * Returns the same traits with threads that may end, or not.
      *
      * @param changed whether the thread of an instance lasts as long as the instance
-     * @return the changed traits
      */
     public ExecutionTraits withLastingThreads(boolean changed) {
         return new ExecutionTraits(
                 backend, accepted, shortExecutions, blocksDevice, maxDeferred, changed, callbacks, forgotten);
     }
 
-    /**
-     * Returns the same traits for a model whose instances have a thread each, whatever their executions block.
-     *
-     * @return the changed traits
-     */
+    /** Returns the same traits for a model with one thread for each instance, even if executions block a device. */
     public ExecutionTraits withOwnThreads() {
         return new ExecutionTraits(
                 backend, accepted, shortExecutions, false, maxDeferred, lastingThreads, callbacks, forgotten);
@@ -135,7 +127,6 @@ public record ExecutionTraits(
      * Returns the same traits for a backend that accepts inputs in other places.
      *
      * @param kinds the kinds of memory in which inputs may lie
-     * @return the changed traits
      */
     public ExecutionTraits withPlaces(Set<MemoryPlace.Kind> kinds) {
         AcceptedMemory changed = new AcceptedMemory(accepted.ofClients(), kinds);

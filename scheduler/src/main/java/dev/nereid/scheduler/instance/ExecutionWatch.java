@@ -19,12 +19,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reports executions of one model that exceed their time limit. Confined to the thread of the watchdog, but for
+ * Reports executions of one model that exceed their time limit. Confined to the thread of the watchdog, except for
  * {@link #total}.
  *
  * <p>An execution of a warm-up has the limit of loads. Deferred executions are reported too, although these hold no
- * thread, with the threads that are in code of the backend; those of decoupled models are not, since they may respond
- * for any time.
+ * thread, with the threads that are in code of the backend. Deferred executions of decoupled models are not reported,
+ * since they may respond for any time.
  */
 public final class ExecutionWatch implements Watchdog.Watched {
     private static final Logger LOG = LoggerFactory.getLogger(ExecutionWatch.class);
@@ -46,7 +46,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
     /**
      * Creates a watch.
      *
-     * @param backend knows the threads of the backend
+     * @param backend finds the threads of the backend
      * @param executionLimit the time limit of an execution; zero for none
      * @param loadLimit the time limit of an execution of a warm-up; zero for none
      */
@@ -80,7 +80,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
         this.loadLimit = loadLimit;
     }
 
-    /** Returns the number of requests whose deferred executions were reported and go on. */
+    /** Returns the number of requests with deferred executions that were reported and go on. */
     public int deferred() {
         return deferred.size();
     }
@@ -131,7 +131,10 @@ public final class ExecutionWatch implements Watchdog.Watched {
         }
     }
 
-    /** Selects the requests of one instance, without those of the execution on its thread, which is checked as such. */
+    /**
+     * Selects the requests of one instance, without the requests of the execution on its thread, which is checked
+     * separately.
+     */
     private static List<DetachedRequests.Detached> of(InstanceWorker worker, List<DetachedRequests.Detached> requests) {
         ExecutionBatch current = worker.executions().current();
         return requests.stream()
@@ -140,7 +143,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
                 .toList();
     }
 
-    /** Counts the executions of requests of one instance. Those of one execution have begun together. */
+    /** Counts the executions of requests of one instance. Requests of one execution have begun together. */
     private static int executions(List<DetachedRequests.Detached> requests) {
         return (int) requests.stream()
                 .mapToLong(DetachedRequests.Detached::startedNanos)
@@ -171,7 +174,10 @@ public final class ExecutionWatch implements Watchdog.Watched {
         notifyBackend(worker);
     }
 
-    /** Says it to the instances of a worker, on a thread that may wait; one of several on a device may be meant. */
+    /**
+     * Notifies the instances of a worker, on a thread that may wait; the execution may belong to only one of several on
+     * a device.
+     */
     private void notifyBackend(InstanceWorker worker) {
         for (ManagedInstance instance : worker.instances()) {
             backend.execute(instance::executionOverdue);

@@ -7,16 +7,16 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether an instance takes batches, as its backend says. Lock-free; safe for use by any thread.
+ * Records whether an instance takes batches, according to its backend. Lock-free; safe for use by any thread.
  *
- * <p>A change is written before its listener is read, and a new listener before the state is: so the listener runs after
- * each change, and reads the state itself. Of two changes at a time, the one that it sees last counts.
+ * <p>A change is written before its listener is read, and a new listener is written before the state is read: so the
+ * listener runs after each change, and reads the state itself. Of two changes at a time, the one that it sees last
+ * counts.
  */
 public final class InstanceAvailability {
     /**
-     * Why the instance cannot serve.
+     * A reason why the instance cannot serve.
      *
-     * @param reason the reason
      * @param takes whether it takes batches, which it fails
      */
     private record Problem(String reason, boolean takes) {
@@ -39,7 +39,7 @@ public final class InstanceAvailability {
     }
 
     /**
-     * Lets the instance take batches, which it fails. Does not wait.
+     * Marks the instance as failing: it takes batches, and fails them. Does not wait.
      *
      * @param why the reason, which replaces an earlier one
      */
@@ -47,7 +47,7 @@ public final class InstanceAvailability {
         set(new Problem(why, true));
     }
 
-    /** Lets the instance take batches again. Does not wait. */
+    /** Marks the instance as available: it takes batches again. Does not wait. */
     public void available() {
         set(null);
     }

@@ -40,7 +40,7 @@ final class InstanceExecutions {
     private final TakenRequests taken;
     private final boolean limited;
 
-    /** Whether the instance's own thread may execute a later step: there is no batch for the instance. */
+    /** Returns whether the instance's own thread may execute a later step: there is no batch for the instance. */
     private final BooleanSupplier freeWithoutWork;
 
     /** The batch in execution; written by the thread that runs the instance. */
@@ -60,7 +60,7 @@ final class InstanceExecutions {
      *
      * @param instances execute the batches
      * @param source the source of the batches
-     * @param handle the worker's in the source
+     * @param handle the worker's handle in the source
      * @param policy records how long executions take
      * @param permitAcquirer acquires the permits of the batches
      * @param drain counts the requests that use the instances
@@ -134,7 +134,7 @@ final class InstanceExecutions {
         }
     }
 
-    /** Leaves an execution that goes on. A look at the {@link #use} finds it all the time. */
+    /** Leaves an execution that goes on. {@link #use} contains it all the time. */
     private void deferred(ExecutionBatch batch) {
         if (handle.maxDeferred() < Integer.MAX_VALUE) {
             open.add(batch);
@@ -147,13 +147,13 @@ final class InstanceExecutions {
         });
     }
 
-    /** Returns what occupies the instance. Called by any thread; takes no lock. */
+    /** Returns the executions that occupy the instance. Called by any thread; takes no lock. */
     InstanceUse use() {
         ExecutionBatch running = current; // first: a batch that is deferred next is found twice, not missed
         return new InstanceUse(running, running != null && running.isDeferred(), open, handle.maxDeferred());
     }
 
-    /** Tells the instance which sequences ended. Called by the thread that runs it. */
+    /** Notifies the instance of ended sequences. Called by the thread that runs it. */
     void tellEnded() {
         List<EndedSequence> ended = handle.ended();
         while (!ended.isEmpty()) {
@@ -240,7 +240,7 @@ final class InstanceExecutions {
         return runner.memory();
     }
 
-    /** Returns the execution that a thread is in; empty if it executes no batch. Called by that thread. */
+    /** Returns the execution on a thread; empty if the thread executes no batch. Called by that thread. */
     Optional<RunningExecution> executionOn(Thread thread) {
         ExecutionBatch batch = current;
         if (batch == null || !thread.equals(batch.thread())) {

@@ -7,7 +7,8 @@ import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelInstance;
 
 /**
- * A model instance with its name, device and placement, to be owned by a scheduler. Immutable but for its availability.
+ * A model instance with its name, device and placement, to be owned by a scheduler. Immutable except for its
+ * availability.
  *
  * @param name the instance's name, such as {@code resnet50_0_1}
  * @param device the device of the instance

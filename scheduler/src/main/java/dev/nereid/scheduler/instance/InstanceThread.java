@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
 final class InstanceThread {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceThread.class);
 
-    /** What happens at the end of an instance thread. */
+    /** Observes the end of an instance thread. */
     interface Listener {
         /** Handles an error that ends the thread. */
         void died(Thread thread, Throwable cause);
@@ -32,7 +32,7 @@ final class InstanceThread {
     private final Executor unplaced;
     private final LateThread thread;
 
-    /** Whether a failed start was logged since the last successful one. */
+    /** {@code true} if a failed start was logged since the last successful one. */
     private final AtomicBoolean reported = new AtomicBoolean();
 
     /**
@@ -52,7 +52,7 @@ final class InstanceThread {
         worker.restartBy(this::startSoon);
     }
 
-    /** Creates a thread that inherits nothing of the client whose request starts it. */
+    /** Creates a thread that inherits nothing of the client that starts it by a request. */
     private Thread newThread(String name) {
         Thread created = worker.isPlaced()
                 ? new PlacedThread(this::run, name)
@@ -69,12 +69,12 @@ final class InstanceThread {
         return worker;
     }
 
-    /** Starts the thread now; throws what the starter throws. */
+    /** Starts the thread now; throws the failure of the starter. */
     void start() {
         thread.start();
     }
 
-    /** Lets the thread start with the first batch that needs it. */
+    /** Registers the instance so that the thread starts with the first batch that needs it. */
     void startLate() {
         worker.addUnstarted(this::startSoon);
     }
@@ -93,8 +93,8 @@ final class InstanceThread {
 
     /**
      * Starts the thread for a batch. If that fails, such as because there is no memory for a thread, the instance waits
-     * for the next batch, and the requests that nothing else can execute fail. Does not throw: the calling thread is
-     * one of a client's connection, or of another instance.
+     * for the next batch, and the requests that no other instance can execute fail. Does not throw: the calling thread
+     * belongs to a client's connection, or to another instance.
      */
     private void startOrFail() {
         try {

@@ -26,7 +26,7 @@ import org.slf4j.LoggerFactory;
 public final class InstanceThreads implements Watchdog.Watched {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceThreads.class);
 
-    /** How long a thread waits for work before it ends. */
+    /** The time that a thread waits for work before it ends. */
     static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     private final FatalErrorHandler fatalErrors;
@@ -39,11 +39,11 @@ public final class InstanceThreads implements Watchdog.Watched {
     @GuardedBy("lock")
     private final List<InstanceThread> all = new ArrayList<>();
 
-    /** The workers of {@link #all} whose threads have ended. */
+    /** The workers of {@link #all} with threads that have ended. */
     @GuardedBy("lock")
     private final List<InstanceThread> ended = new ArrayList<>();
 
-    /** Signaled when a worker is removed from {@link #all}, and when waits for that end. */
+    /** Signaled when a worker is removed from {@link #all}, and when waits for retired workers end. */
     private final Condition removed = lock.newCondition();
 
     @GuardedBy("lock")
@@ -79,8 +79,7 @@ public final class InstanceThreads implements Watchdog.Watched {
      *
      * @param prefix the prefix of thread names
      * @param fatalErrors notified of fatal errors that end a thread
-     * @param unplaced runs a task soon, on a thread that is not placed: a thread inherits the place of the one that
-     *     starts it
+     * @param unplaced runs a task soon, on a thread that is not placed: a new thread inherits the place of its starter
      */
     public InstanceThreads(String prefix, FatalErrorHandler fatalErrors, Executor unplaced) {
         this(prefix, fatalErrors, unplaced, Thread::start);
@@ -100,8 +99,9 @@ public final class InstanceThreads implements Watchdog.Watched {
     }
 
     /**
-     * Lets workers serve, unless the threads are being closed. Starts a thread for each if there is a warm-up; else each
-     * thread starts with the first batch that needs it. In any case {@link #close} or {@link #end} closes the workers.
+     * Begins to serve with workers, unless the threads are being closed. Starts a thread for each if there is a
+     * warm-up; else each thread starts with the first batch that needs it. In any case {@link #close} or {@link #end}
+     * closes the workers.
      *
      * @param warmup the workers' warm-up, notified of threads that are not started now
      */
@@ -133,7 +133,7 @@ public final class InstanceThreads implements Watchdog.Watched {
         return added;
     }
 
-    /** Lets a worker serve; returns {@code false} if the threads are being closed. */
+    /** Begins to serve with a worker; returns {@code false} if the threads are being closed. */
     private boolean begin(InstanceThread one, Warmup warmup) {
         lock.lock();
         try {
@@ -231,7 +231,7 @@ public final class InstanceThreads implements Watchdog.Watched {
         }
     }
 
-    /** Waits for the end of retired workers, closes those whose thread could not, and removes them. */
+    /** Waits for the end of retired workers, and removes them. Closes a worker if its thread could not. */
     void end(Predicate<InstanceWorker> these) {
         List<InstanceThread> ending = snapshot(these);
         ending.forEach(InstanceThread::end);
@@ -247,8 +247,8 @@ public final class InstanceThreads implements Watchdog.Watched {
     }
 
     /**
-     * Retires workers; their threads close and remove them when their requests are done. Those without a thread are
-     * closed by the calling thread, unless requests use them.
+     * Retires workers; their threads close and remove them when their requests are done. The calling thread closes
+     * workers without a thread, unless requests use them.
      */
     public void retire(Predicate<InstanceWorker> these) {
         List<InstanceThread> leaving = snapshot(these);
@@ -321,7 +321,10 @@ public final class InstanceThreads implements Watchdog.Watched {
         snapshot(worker -> true).forEach(one -> one.worker().executions().abandon());
     }
 
-    /** Starts no more threads, and waits for the end of all. Called when no request is in flight, nor may come. */
+    /**
+     * Starts no more threads, and waits for the end of all. Called when no request is in flight and no request may
+     * come.
+     */
     public void awaitEnd() {
         lock.lock();
         try {
@@ -332,7 +335,10 @@ public final class InstanceThreads implements Watchdog.Watched {
         snapshot(worker -> !worker.isLost()).forEach(InstanceThread::end);
     }
 
-    /** Closes the instances whose thread never started, or could not close them. Called after {@link #awaitEnd}. */
+    /**
+     * Closes the instances that their thread did not close, since it never started or failed to. Called after
+     * {@link #awaitEnd}.
+     */
     public void close() {
         snapshot(worker -> true).forEach(one -> one.worker().close());
     }

@@ -31,9 +31,9 @@ import org.slf4j.LoggerFactory;
  * with the first batch that needs it and end while there is no work, a submitting thread in direct execution, or the
  * thread of a test.
  *
- * <p>After an error, of a backend or of its own, the worker completes the requests that it took and goes on. It leaves
- * the source only if it is retired, or if its thread could not be started or its warm-up failed. The last worker that
- * leaves completes all waiting requests, and the queue accepts no more.
+ * <p>After an error of a backend or of the worker, the worker completes the requests that it took and goes on. It
+ * leaves the source only if it is retired, or if its thread could not be started or its warm-up failed. The last worker
+ * that leaves completes all waiting requests, and the queue accepts no more.
  */
 public final class InstanceWorker implements Runnable {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceWorker.class);
@@ -58,24 +58,26 @@ public final class InstanceWorker implements Runnable {
     /** The requests that use the instances. */
     private final RequestDrain drain;
 
-    /** How many deferred executions were reported as exceeding their limit and go on; written by the watchdog. */
+    /**
+     * The number of deferred executions that were reported as exceeding their limit and go on; written by the watchdog.
+     */
     private volatile int overdueDeferred;
 
-    /** Whether the instances are warm. Confined to the worker's own threads, of which one follows the other. */
+    /** {@code true} if the instances are warm. Confined to the worker's own threads, of which one follows the other. */
     private boolean warm;
 
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean retired;
 
-    /** Whether the retired worker may still take what is bound to it. */
+    /** {@code true} if the retired worker may still take the batches that are bound to it. */
     private volatile boolean takesBound;
 
-    /** Whether the worker left the queue. */
+    /** {@code true} if the worker left the queue. */
     private final AtomicBoolean gone = new AtomicBoolean();
 
     private final AtomicBoolean lose = new AtomicBoolean();
 
-    /** Whether the thread that executes will not return from the backend. */
+    /** {@code true} if the thread that executes will not return from the backend. */
     private volatile boolean lost;
 
     /**
@@ -237,7 +239,7 @@ public final class InstanceWorker implements Runnable {
     /**
      * Allows the worker's thread to end while there is no work. Called before the thread starts.
      *
-     * @param starter as that of {@link #addUnstarted}
+     * @param starter as in {@link #addUnstarted}
      */
     void restartBy(Runnable starter) {
         handle.restartBy(starter);
@@ -249,7 +251,7 @@ public final class InstanceWorker implements Runnable {
     }
 
     /**
-     * Lets the instance wait for its first batch without a thread.
+     * Registers the instance for its first batch without a thread.
      *
      * @param starter starts the thread that runs this worker, or calls {@link #startFailed}; must not throw
      */
@@ -283,7 +285,7 @@ public final class InstanceWorker implements Runnable {
     }
 
     /**
-     * Leaves the queue with an instance whose thread was never started, nor will be. Waits while a submitting thread
+     * Leaves the queue with an instance that never had and never gets a thread. Waits while a submitting thread
      * executes a batch on the instance.
      */
     void leaveUnstarted() {
@@ -310,7 +312,7 @@ public final class InstanceWorker implements Runnable {
         }
     }
 
-    /** Returns whether the worker is retired, and may still have to take what is bound to it. */
+    /** Returns whether the worker is retired, and may still have to take batches that are bound to it. */
     boolean mayTakeBound() {
         return takesBound;
     }
@@ -409,7 +411,7 @@ public final class InstanceWorker implements Runnable {
         Continuations.current().run();
     }
 
-    /** Leaves the queue, and completes requests that no instance is left to execute. */
+    /** Leaves the queue, and completes requests if no instance is left to execute them. */
     void leaveQueue() {
         if (!gone.compareAndSet(false, true)) { // lost, and its thread returned after all
             return;
@@ -425,7 +427,6 @@ public final class InstanceWorker implements Runnable {
         }
     }
 
-    /** Returns the executions of the worker. */
     InstanceExecutions executions() {
         return executions;
     }
@@ -440,12 +441,12 @@ public final class InstanceWorker implements Runnable {
         return overdueDeferred > 0 || executions.isOverdue();
     }
 
-    /** Returns how many executions, deferred or not, were reported as exceeding their limit and go on. */
+    /** Returns the number of executions, deferred or not, that were reported as exceeding their limit and go on. */
     public int overdue() {
         return overdueDeferred + (executions.isOverdue() ? 1 : 0);
     }
 
-    /** Sets how many deferred executions exceed their limit. Called by the watchdog. */
+    /** Sets the number of deferred executions that exceed their limit. Called by the watchdog. */
     void overdueDeferred(int count) {
         overdueDeferred = count;
     }
@@ -455,17 +456,17 @@ public final class InstanceWorker implements Runnable {
         return executions.memory().isFailing(scope.model().nanoTime().getAsLong());
     }
 
-    /** Returns how many executions failed for want of memory. */
+    /** Returns the number of executions that failed for want of memory. */
     public long outOfMemoryTotal() {
         return executions.memory().total();
     }
 
-    /** Returns the execution that a thread is in; empty if it executes no batch of this worker. */
+    /** Returns the execution on a thread; empty if the thread executes no batch of this worker. */
     public Optional<RunningExecution> executionOn(Thread thread) {
         return executions.executionOn(thread);
     }
 
-    /** Returns what occupies the worker's instances. Called by any thread; takes no lock. */
+    /** Returns the executions that occupy the worker's instances. Called by any thread; takes no lock. */
     public InstanceUse use() {
         return executions.use();
     }
@@ -482,8 +483,8 @@ public final class InstanceWorker implements Runnable {
     }
 
     /**
-     * Abandons an execution whose thread will not return from the backend. The thread ends the process. Its requests
-     * complete and are no longer counted as in flight, and the instance is never closed. Called by any thread.
+     * Abandons an execution with a thread that will not return from the backend. The thread ends the process. Its
+     * requests complete and are no longer counted as in flight, and the instance is never closed. Called by any thread.
      */
     public void lose() {
         if (!lose.compareAndSet(false, true)) {

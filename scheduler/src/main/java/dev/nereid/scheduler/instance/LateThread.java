@@ -7,12 +7,12 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Starts a thread, unless the start was cancelled before, and lets it end while it is not needed. Safe for use by any
- * thread.
+ * Starts a thread on demand, unless cancelled, and again after its end. Safe for use by any thread.
  *
  * <p>It is new until its thread is started, or its start cancelled: one atomic step under its lock, which is held while
- * the thread starts. So {@link #cancel} returns only when it is certain whether there is a thread. After a failed start,
- * and after {@link #leave}, it is new again. There is one thread at most.
+ * the thread starts. So {@link #cancel} returns only when it is certain whether there is a thread. After a failed
+ * start, and after {@link #leave}, it is new again. The thread may end while it is not needed. There is one thread at
+ * most.
  */
 final class LateThread {
     private final Supplier<Thread> factory;
@@ -22,11 +22,11 @@ final class LateThread {
     @GuardedBy("lock")
     private boolean cancelled;
 
-    /** Whether a start was requested while the thread was there, which was about to leave. */
+    /** {@code true} if a start was requested while the thread existed and was about to leave. */
     @GuardedBy("lock")
     private boolean again;
 
-    /** The thread while it is there; written under the lock, read by any thread. */
+    /** The thread while it exists; written under the lock, read by any thread. */
     private volatile @Nullable Thread thread;
 
     /**
@@ -41,10 +41,10 @@ final class LateThread {
     }
 
     /**
-     * Starts the thread, or keeps one that is about to {@link #leave}. What the starter throws is passed on; a later call
+     * Starts the thread, or keeps one that is about to {@link #leave}. Throws the failure of the starter; a later call
      * tries again.
      *
-     * @return {@code false} if there is no thread, nor will be one, since the start was cancelled
+     * @return {@code false} if there is and will be no thread, since the start was cancelled
      */
     boolean start() {
         lock.lock();
@@ -66,10 +66,10 @@ final class LateThread {
     }
 
     /**
-     * Permits the calling thread, which is the started one, to end. A later start creates another one.
+     * Permits the calling thread, which is the started one, to end. A later start creates another thread.
      *
-     * @return {@code false} if it is needed: it was started again meanwhile, or the start was cancelled, so that the
-     *     caller of {@link #cancel} relies on it
+     * @return {@code false} if the thread is needed: a start was requested meanwhile, or the start was cancelled, so
+     *     that the caller of {@link #cancel} relies on it
      */
     boolean leave() {
         lock.lock();
@@ -86,9 +86,9 @@ final class LateThread {
     }
 
     /**
-     * Cancels the start of a thread from now on. One that is there does not {@link #leave} any more.
+     * Cancels the start of a thread from now on. An existing thread does not {@link #leave} any more.
      *
-     * @return whether there is no thread, nor ever will be
+     * @return whether there is no thread, and never will be
      */
     boolean cancel() {
         lock.lock();

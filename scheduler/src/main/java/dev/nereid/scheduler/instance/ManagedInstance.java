@@ -37,7 +37,6 @@ public final class ManagedInstance {
                 name, instance::checkReady, failure -> log("readiness check of instance failed", failure));
     }
 
-    /** Returns the name of the instance. */
     String name() {
         return name;
     }
@@ -62,7 +61,6 @@ public final class ManagedInstance {
         return availability;
     }
 
-    /** Returns the device of the instance. */
     Device device() {
         return device;
     }
@@ -84,7 +82,7 @@ public final class ManagedInstance {
     }
 
     /**
-     * Executes a batch; returns what the instance throws, {@code null} for nothing.
+     * Executes a batch; returns the throwable of the instance, {@code null} for none.
      *
      * @param clientMemory whether the batch lies in memory of a client, so that this waits for its faults
      */
@@ -101,7 +99,7 @@ public final class ManagedInstance {
         }
     }
 
-    /** Says that a sequence ended without its last request. Errors of the backend are logged. */
+    /** Notifies the instance that a sequence ended without its last request. Errors of the backend are logged. */
     void sequenceEnded(EndedSequence ended) {
         try {
             instance.sequenceEnded(ended.id(), ended.reason());
@@ -110,7 +108,10 @@ public final class ManagedInstance {
         }
     }
 
-    /** Says that an execution takes longer than its limit. Errors of the backend are logged. Called by any thread. */
+    /**
+     * Notifies the instance that an execution takes longer than its limit. Errors of the backend are logged. Called by
+     * any thread.
+     */
     void executionOverdue() {
         try {
             instance.executionOverdue();
@@ -119,7 +120,7 @@ public final class ManagedInstance {
         }
     }
 
-    /** Returns what checks whether the instance is ready. */
+    /** Returns the readiness check of the instance. */
     ReadinessCheck readiness() {
         return readiness;
     }

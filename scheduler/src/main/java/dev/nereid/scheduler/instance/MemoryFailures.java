@@ -13,10 +13,10 @@ import org.jspecify.annotations.Nullable;
  * works again.
  */
 final class MemoryFailures {
-    /** How many executions in a row have to fail. */
+    /** The number of executions in a row that have to fail. */
     static final int MIN_FAILURES = 3;
 
-    /** How long failures count. */
+    /** The time for which failures count. */
     static final long LIMIT_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     /** Chains of causes may be circular. */
@@ -29,7 +29,7 @@ final class MemoryFailures {
     /**
      * Records the end of an execution.
      *
-     * @param thrown what it threw; {@code null} for nothing
+     * @param thrown the throwable of the execution; {@code null} for none
      */
     void ended(@Nullable Throwable thrown, long nowNanos) {
         if (thrown == null) {
@@ -59,7 +59,7 @@ final class MemoryFailures {
         return failures >= MIN_FAILURES && nowNanos - failedNanos < LIMIT_NANOS;
     }
 
-    /** Returns how many executions failed for want of memory. */
+    /** Returns the number of executions that failed for want of memory. */
     long total() {
         return total.get();
     }

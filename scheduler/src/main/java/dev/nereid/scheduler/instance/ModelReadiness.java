@@ -13,7 +13,9 @@ import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** Checks whether a model can serve: it can while one of its instances can. Immutable; safe for use by any thread. */
+/**
+ * Checks whether a model can serve: it can while one of its instances can serve. Immutable; safe for use by any thread.
+ */
 public final class ModelReadiness {
     private final InstanceThreads threads;
     private final LongSupplier nanoTime;
@@ -23,7 +25,7 @@ public final class ModelReadiness {
     /**
      * Creates the check of a model.
      *
-     * @param threads has the instances
+     * @param threads the threads with the instances
      * @param nanoTime the clock
      * @param timer limits the checks of instances
      * @param fatalErrors handles errors of checks after which the process may not be able to serve
@@ -36,8 +38,8 @@ public final class ModelReadiness {
     }
 
     /**
-     * Returns whether an instance is ready by its last check. One that is unavailable, or fails for the moment, is: its backend is about to let it
-     * go on, which is no reason to take the server out of service.
+     * Returns whether an instance is ready by its last check. An instance that is unavailable, or fails for the moment,
+     * counts as ready: its backend is about to let it go on, which is no reason to take the server out of service.
      */
     public boolean isReady() {
         for (ManagedInstance instance : threads.alive()) {
@@ -81,7 +83,7 @@ public final class ModelReadiness {
     /**
      * Returns the first of several results that is ready.
      *
-     * @param reason the result if none is ready; {@code null} for that of the first
+     * @param reason the result if none is ready; {@code null} for the result of the first
      */
     private static CompletionStage<Readiness> any(
             List<CompletableFuture<Readiness>> pending, @Nullable Readiness reason) {

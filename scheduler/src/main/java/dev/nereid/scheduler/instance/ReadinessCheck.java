@@ -19,8 +19,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Checks whether one instance can serve. Lock-free; safe for use by any thread.
  *
- * <p>One check is in progress at a time, and all that ask meanwhile share its result. A check that takes too long has a
- * result by then, and goes on: it stays the result until it ends. So neither checks nor waiting calls pile up.
+ * <p>One check is in progress at a time, and all callers share its result meanwhile. A check that takes too long gets a
+ * result at its limit, and goes on: that result stays until the check ends. So checks and waiting calls do not
+ * accumulate.
  */
 final class ReadinessCheck {
     /** Longer than the five seconds after which backends give up a check of their users. */
@@ -34,7 +35,7 @@ final class ReadinessCheck {
      * The state of the check. Immutable.
      *
      * @param running the check that has not ended; {@code null} for none
-     * @param last the result of the last check, or that of the running one if it takes too long
+     * @param last the result of the last check, or of the running one if it takes too long
      */
     private record State(@Nullable CompletableFuture<Readiness> running, Readiness last) {}
 
@@ -45,7 +46,7 @@ final class ReadinessCheck {
      *
      * @param instance the name of the instance
      * @param check begins a check of the backend
-     * @param log receives what a backend must not throw
+     * @param log receives throwables that a backend must not throw
      */
     ReadinessCheck(String instance, Supplier<CompletionStage<Void>> check, Consumer<Throwable> log) {
         this.instance = instance;

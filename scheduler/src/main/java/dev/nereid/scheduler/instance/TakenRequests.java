@@ -23,14 +23,16 @@ final class TakenRequests {
     /**
      * Creates the view of a handle.
      *
-     * @param handle has the requests
+     * @param handle the handle with the requests
      */
     TakenRequests(InstanceHandle handle) {
         this.handle = handle;
         this.taken = handle.taken();
     }
 
-    /** Counts the requests as using the instance, those without a client included: a sender of theirs may outlive it. */
+    /**
+     * Counts the requests as users of the instance, even without a client: a sender of theirs may outlive the batch.
+     */
     void use(RequestDrain users) {
         users.register(taken.size()); // before the requests are marked, whose end is counted from then on
         for (int i = 0; i < taken.size(); i++) {

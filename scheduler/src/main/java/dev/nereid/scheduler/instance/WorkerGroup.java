@@ -18,8 +18,8 @@ public record WorkerGroup(List<InstanceWorker> workers, Warmup warmup) {
     }
 
     /**
-     * Creates a worker for each instance, or for each device that executions block. All are registered with their source
-     * before the first one starts; if that fails, none is.
+     * Creates a worker for each instance, or for each device that executions block. All are registered with their
+     * source before the first one starts; if that fails, no worker is registered.
      *
      * @param sources returns the source of batches for the instances of one worker
      */
