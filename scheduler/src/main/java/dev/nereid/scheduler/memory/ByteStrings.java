@@ -16,10 +16,10 @@ public final class ByteStrings {
     /**
      * Returns the offsets of the items of a tensor, in bytes.
      *
-     * @param tensor a tensor of byte strings whose first dimension is {@code items}
+     * @param tensor a tensor of byte strings with a first dimension of {@code items}
      * @param items the number of items
-     * @return the offset of each item, and at the end the size; {@code null} if the memory does not hold exactly the
-     *     elements of the shape, or cannot be read
+     * @return the offset of each item, and at the end the size; {@code null} if the memory cannot be read, or does not
+     *     hold exactly the elements of the shape
      */
     public static long @Nullable [] offsets(Tensor tensor, int items) {
         Shape shape = tensor.shape();

@@ -34,7 +34,7 @@ public final class ClientMemory {
         return memory.isMapped();
     }
 
-    /** Creates the error for a request whose shared memory was truncated. */
+    /** Creates the error for a request with truncated shared memory. */
     public static InferenceException lostError() {
         return new InferenceException(
                 ErrorCode.INVALID_ARGUMENT,

@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
 public final class DeviceCopies {
     private static final Logger LOG = LoggerFactory.getLogger(DeviceCopies.class);
 
-    /** The limit on the wait for work of a device: longer work is taken for lost. */
+    /** The limit on the wait for a fence: longer work of a device is taken for lost. */
     private static final Duration MAX_WAIT = Duration.ofMinutes(1);
 
     private static final MemoryPlace PINNED = new MemoryPlace(MemoryPlace.Kind.PINNED, 0);
@@ -31,17 +31,17 @@ public final class DeviceCopies {
 
     private DeviceCopies() {}
 
-    /** Returns whether kernels of a device may use memory of it that begins there, whatever the type of its elements. */
+    /** Returns whether kernels of a device may use memory of the device that begins there, for elements of any type. */
     public static boolean isAligned(MemorySegment memory) {
         return memory.address() % ALIGNMENT == 0;
     }
 
-    /** Returns whether work of a device may still write a tensor, so that its memory must not be freed. */
+    /** Returns whether a tensor may be pending, so that its memory must not be freed. */
     private static boolean isUnderWay(Tensor tensor) {
         return tensor.fence().isPresent() && !tensor.fence().get().isDone();
     }
 
-    /** Releases the memory of a tensor, unless work of a device may still write it: that stays in use. */
+    /** Releases the memory of a tensor, unless the tensor may be pending: that memory stays in use. */
     public static void releaseUnlessUnderWay(Tensor tensor, ReferenceCountedMemory memory) {
         if (isUnderWay(tensor)) {
             LOG.error(
@@ -52,9 +52,9 @@ public final class DeviceCopies {
     }
 
     /**
-     * Waits for the work of a device that computes a tensor. Most tensors have none.
+     * Waits for the fence of a tensor. Most tensors have none.
      *
-     * @throws InferenceException if the work failed, or did not end in a minute
+     * @throws InferenceException if the fence failed, or the work of the device did not end in a minute
      */
     public static void awaitContent(Tensor tensor) {
         Optional<Fence> fence = tensor.fence();
@@ -71,7 +71,7 @@ public final class DeviceCopies {
         }
     }
 
-    /** Waits for work of a device; returns whether it ended in a minute. */
+    /** Waits for a fence; returns whether the work of the device ended in a minute. */
     static boolean await(Fence fence) {
         return fence.await(MAX_WAIT);
     }

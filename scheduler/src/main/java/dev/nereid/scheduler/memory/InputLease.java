@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Holds a request, and so its inputs, until it is run. Lock-free; safe for use by any thread.
+ * Keeps a request, and so its inputs, until it is run. Lock-free; safe for use by any thread.
  *
  * <p>The request stays counted as in flight, and its bytes in the load.
  */
@@ -28,7 +28,7 @@ public final class InputLease implements Runnable {
     }
 
     /**
-     * Sets what runs at the end, before the release. Called before another thread has the lease.
+     * Sets the action that runs at the end, before the release. Called before another thread has the lease.
      *
      * @param action the action, which is short
      */
@@ -36,11 +36,7 @@ public final class InputLease implements Runnable {
         onEnd = action;
     }
 
-    /**
-     * Returns whether the lease is ended.
-     *
-     * @return whether it was run
-     */
+    /** Returns whether the lease is ended. */
     public boolean isEnded() {
         return ended.get();
     }
@@ -53,7 +49,7 @@ public final class InputLease implements Runnable {
     /**
      * Ends the lease, unless it is ended.
      *
-     * @param before runs before the release: who sees the memory released sees what the action does
+     * @param before runs before the release: a thread that sees the memory released sees the effects of the action
      */
     public void end(Runnable before) {
         if (ended.compareAndSet(false, true)) {

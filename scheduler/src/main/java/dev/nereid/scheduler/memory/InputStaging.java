@@ -19,7 +19,7 @@ import java.util.List;
  *
  * <p>Inputs in memory of a client are copied, unless the backend works there. Inputs on a device are moved to the host,
  * unless the backend accepts them there and the device is the instance's own. Byte strings are accepted on the host
- * alone, where their framing was checked. Those that stay on a device begin at a multiple of 256 bytes.
+ * alone, where their framing was checked. Inputs that stay on a device begin at a multiple of 256 bytes.
  */
 public final class InputStaging {
     private final TensorMemory memory;
@@ -47,7 +47,7 @@ public final class InputStaging {
      *
      * @param originals all inputs, some of which may have been moved before
      * @param inPlace whether the execution works in memory of the client
-     * @return the inputs in their order, with copies in place of those that were moved
+     * @return the inputs in their order, with copies in place of the moved ones
      * @throws InferenceException if no memory is left, the client's is gone, or an input lies where it cannot be copied
      *     from; all copies are freed then
      */
@@ -120,7 +120,7 @@ public final class InputStaging {
      * are freed.
      *
      * @param inputs the inputs in their order
-     * @param copies the memory of those that were moved
+     * @param copies the memory of the moved inputs
      */
     public record Staged(List<NamedTensor> inputs, List<TensorBuffer> copies) implements AutoCloseable {
         /**

@@ -33,8 +33,8 @@ public final class MemoryRanges {
     }
 
     /**
-     * Returns whether a tensor lies in the memory of another one, in whole or in part. An empty tensor does if it lies
-     * at an end of that memory, since its segment is valid no longer than the memory.
+     * Returns whether a tensor lies in the memory of another one, in whole or in part. This includes an empty tensor at
+     * an end of that memory, since its segment is valid no longer than the memory.
      */
     public static boolean overlap(Tensor outer, Tensor inner) {
         MemorySegment one = outer.data();

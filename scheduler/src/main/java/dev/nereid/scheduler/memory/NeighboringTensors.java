@@ -6,10 +6,10 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds tensors that follow one another in memory, and so are one tensor without a copy. Static functions only.
+ * Joins tensors that follow one another in memory, without a copy. Static functions only.
  *
- * <p>Such are the outputs that one batch wrote for several requests. The reader of the joined memory has to keep the
- * memory of each part, so it does not matter whether all parts are of one allocation.
+ * <p>An example are the outputs that one batch wrote for several requests. The reader of the joined memory has to keep
+ * the memory of each part, so it does not matter whether all parts are of one allocation.
  */
 public final class NeighboringTensors {
     private NeighboringTensors() {}
@@ -19,7 +19,7 @@ public final class NeighboringTensors {
      * each access to it may fail.
      *
      * @param parts the tensors, at least one
-     * @return the memory of all of them, valid as long as that of each is; {@code null} if they lie otherwise
+     * @return the memory of all of them, valid as long as the memory of each; {@code null} if they lie otherwise
      */
     @SuppressWarnings("restricted") // Each byte of the result is a byte of a part.
     public static @Nullable MemorySegment join(List<Tensor> parts) {

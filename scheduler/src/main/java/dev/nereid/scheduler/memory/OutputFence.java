@@ -7,17 +7,17 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The fence of an output, as the server passes it on. Safe for use by any thread.
+ * The server's fence of a pending output, in place of the backend's. Safe for use by any thread.
  *
- * <p>Forwards to the fence of the backend until a wait has seen the end of its work, as that of the execution does at
- * the latest. From then on the result is known, and the backend is left alone: it may be unloaded while a tensor still
- * has this fence.
+ * <p>Forwards to the fence of the backend until a wait has seen the end of the device's work. The wait of the execution
+ * sees it at the latest. From then on the result is known, and the backend is not called any more: it may be unloaded
+ * while a tensor still has this fence.
  */
 final class OutputFence implements Fence {
-    /** The fence of the backend; {@code null} from the end of its work on. */
+    /** The fence of the backend; {@code null} from the end of the device's work on. */
     private volatile @Nullable Fence fence;
 
-    /** Why the work failed; written before {@link #fence}, by each wait that sees the end. */
+    /** The failure of the work; written before {@link #fence}, by each wait that sees the end. */
     private volatile @Nullable BackendException failure;
 
     OutputFence(Fence fence) {

@@ -9,24 +9,25 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The work of devices that writes outputs of one execution. Safe for use by any thread until {@link #await}.
+ * Holds the fences and the memory of the pending outputs of one execution. Safe for use by any thread until
+ * {@link #await}.
  *
- * <p>Holds a reference to the memory of each output, so that whatever becomes of its response, the memory is not freed
- * while the work is under way.
+ * <p>It has a reference to the memory of each output. So the memory is not freed while the output is pending, whatever
+ * happens to its response.
  */
 public final class OutputFences {
     private static final Logger LOG = LoggerFactory.getLogger(OutputFences.class);
 
-    /** Between two attempts to wait. */
+    /** The pause between two attempts to wait. */
     private static final long PAUSE_NANOS = 1_000_000;
 
     private final Queue<Pending> pending = new ConcurrentLinkedQueue<>();
 
-    /** An output whose work has not been awaited. */
+    /** An output with a fence that has not been awaited. */
     private record Pending(OutputFence fence, Tensor output, ReferenceCountedMemory memory) {}
 
     /**
-     * Adds the work that writes an output.
+     * Adds a pending output.
      *
      * @param output the output, with the fence of the backend
      * @param memory the memory of the output, retained here
@@ -41,10 +42,10 @@ public final class OutputFences {
     }
 
     /**
-     * Waits until all work has ended, however long that takes, and releases the memory: what the work uses must stay as
-     * long. Called once.
+     * Waits for all fences, however long that takes, and releases the memory. All memory that the devices use must stay
+     * as long. Called once.
      *
-     * @return whether all of it succeeded
+     * @return whether all fences succeeded
      */
     public boolean await() {
         boolean succeeded = true;

@@ -16,8 +16,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Detects outputs that a backend changes after it passed them to the server. Lock-free; safe for use by any thread.
  *
- * <p>One response in {@code interval} is checked: the checksum of its outputs when the server takes them over has to be
- * theirs when their memory is released, which is after the last byte was sent. Outputs in memory of devices, and of
+ * <p>One response in {@code interval} is checked: its outputs must have the same checksum when the server takes them
+ * over and when their memory is released, which is after the last byte was sent. Outputs in memory of devices, and of
  * clients, which may change it, are left out.
  */
 public final class OutputIntegrity {
@@ -31,7 +31,7 @@ public final class OutputIntegrity {
     private final int interval;
     private final AtomicLong total = new AtomicLong();
 
-    /** Counts responses without atomicity: which of them are checked is of no meaning. */
+    /** Counts responses without atomicity: it does not matter which of them are checked. */
     private int responses;
 
     private volatile String changedOutput = "";
@@ -49,7 +49,7 @@ public final class OutputIntegrity {
         this.interval = interval;
     }
 
-    /** Returns how many outputs were found changed. */
+    /** Returns the number of outputs that were found changed. */
     public long total() {
         return total.get();
     }
@@ -59,7 +59,7 @@ public final class OutputIntegrity {
         return changedOutput;
     }
 
-    /** Returns whether the next response is one of those that are checked. Does not allocate. */
+    /** Returns whether the next response has to be checked. Does not allocate. */
     public boolean isDue() {
         if (interval == 0 || ++responses < interval) {
             return false;
@@ -74,7 +74,7 @@ public final class OutputIntegrity {
      * @param outputs the outputs of the response
      * @param id the client's id of the request
      * @param instance the name of the instance that executes it
-     * @return runs before their memory is released
+     * @return the end of the check, to be run before their memory is released
      */
     public Runnable begin(List<NamedTensor> outputs, String id, String instance) {
         int[] sums = new int[outputs.size()];

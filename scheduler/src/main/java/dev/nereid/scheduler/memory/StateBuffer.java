@@ -13,16 +13,16 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One buffer with the values of one state that a batch wrote, in one row for each request. Safe for use by any thread.
+ * A buffer with the values of one state of a batch, one row per request. Safe for use by any thread.
  *
- * <p>The next batch gets rows that lie in order as one tensor, without a copy. A row belongs to a sequence until that
- * has another value; the rows of null requests belong to none, and hold zeros. The memory itself is kept alive by the
- * references of the sequences: this class counts rows, so that few of them do not keep a large buffer.
+ * <p>The next batch gets rows that lie in order as one tensor, without a copy. A row belongs to a sequence until the
+ * sequence has another value; the rows of null requests belong to none, and hold zeros. The references of the sequences
+ * keep the memory alive; this class counts rows, so that a few rows do not keep a large buffer.
  */
 public final class StateBuffer {
     /** A sequence with a value in a buffer. */
     public interface Member {
-        /** Moves its value to memory of its own, unless it is in use. Called by any thread, without a lock. */
+        /** Moves its value to separate memory, unless it is in use. Called by any thread, without a lock. */
         void moveOut(StateBuffer from);
     }
 
@@ -57,7 +57,7 @@ public final class StateBuffer {
      * Values that lie in order.
      *
      * @param data their memory, in the buffer
-     * @param place where it lies
+     * @param place the place of the memory
      * @param copied the number of values that were copied to rows of null requests
      */
     public record InOrder(MemorySegment data, MemoryPlace place, int copied) {}
@@ -101,11 +101,11 @@ public final class StateBuffer {
     }
 
     /**
-     * Finds the values of a batch as they lie. Values of other sequences are copied to rows of null requests, for one
-     * batch at most.
+     * Finds the values of a batch where they lie. Values of other sequences are copied to rows of null requests, for
+     * one batch at most.
      *
      * @param values the values, all of one type and of the same dimensions
-     * @param isNull the indexes of null requests, whose values are zeros
+     * @param isNull the indexes of null requests; their values are zeros
      * @param inPlace the index of a value that lies in this buffer
      * @param memory the memory of the server
      * @return {@code null} if they do not lie in order
@@ -190,7 +190,7 @@ public final class StateBuffer {
         }
     }
 
-    /** Records that a sequence is in use no longer. */
+    /** Records that a sequence is not in use any more. */
     public void endUse() {
         lock.lock();
         try {
@@ -210,7 +210,7 @@ public final class StateBuffer {
         }
     }
 
-    /** Returns whether most rows belong to no sequence, and no sequence with one is in use. */
+    /** Returns whether most rows belong to no sequence, and no sequence with a row is in use. */
     public boolean isSparse() {
         lock.lock();
         try {
@@ -220,7 +220,7 @@ public final class StateBuffer {
         }
     }
 
-    /** Returns whether most of its sequences have other values now, and no other one is in use. */
+    /** Returns whether most of its sequences have other values now, and no other sequence is in use. */
     public boolean isLeft() {
         lock.lock();
         try {
@@ -230,7 +230,7 @@ public final class StateBuffer {
         }
     }
 
-    /** Moves the values of all sequences to memory of their own. Called without a lock. */
+    /** Moves the values of all sequences to separate memory. Called without a lock. */
     public void moveOut() {
         List<Member> all = new ArrayList<>();
         lock.lock();

@@ -13,11 +13,11 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One block of zeros in the tensor memory, which all zero tensors of a model share. It grows, and is {@linkplain #free
- * freed} as a whole. Safe for use by any thread.
+ * A block of zeros that all zero tensors of a model share. It lies in the tensor memory, grows, and is
+ * {@linkplain #free freed} as a whole. Safe for use by any thread.
  *
- * <p>A block that is freed, or replaced by a larger one, ends with the last tensor in it. Nothing writes to a block. Threads
- * that need no larger one do not wait while one is cleared.
+ * <p>A block that is freed, or replaced by a larger one, ends with the last tensor in it. Nothing writes to a block.
+ * Threads that need no larger block do not wait while a new one is cleared.
  */
 public final class ZeroMemory {
     /** The divisor of the part by which a new block is larger than needed, so that slow growth copies little. */
@@ -94,7 +94,7 @@ public final class ZeroMemory {
         return new Block(buffer.segment().asReadOnly(), ReferenceCountedMemory.of(buffer));
     }
 
-    /** Takes over a new block; returns whether it did, which is until the close. */
+    /** Takes over a new block; returns whether it did. It does until the close. */
     private boolean install(Block grown) {
         Block before;
         lock.lock();
@@ -144,8 +144,8 @@ public final class ZeroMemory {
     }
 
     /**
-     * Retains a block of a size, which is normally {@linkplain #reserve reserved}. If it was freed meanwhile and the tensor
-     * memory is full now, the block lies outside of that, so that no execution fails for it.
+     * Retains a block of a size, which is normally {@linkplain #reserve reserved}. If it was freed meanwhile and the
+     * tensor memory is full now, the block lies outside of the tensor memory, so that no execution fails for it.
      *
      * @param byteSize the size of the largest tensor of zeros that is needed
      */
