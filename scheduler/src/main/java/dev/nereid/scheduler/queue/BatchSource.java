@@ -55,7 +55,7 @@ public final class BatchSource implements WorkSource {
         this.nanoTime = nanoTime;
     }
 
-    /** Lets requests come back from executions. Called before the first instance is registered. */
+    /** Accepts rescheduled requests from now on. Called before the first instance is registered. */
     void acceptReturns(ReturnedRequests accepted) {
         lock.lock();
         try {
@@ -156,8 +156,8 @@ public final class BatchSource implements WorkSource {
     }
 
     /**
-     * Returns whether an instance has no more work, ever. If no instance has, the others are woken: the last request may
-     * have been completed in the queue, for which only this instance was woken.
+     * Returns whether an instance has no more work, ever. If no instance has work, the others are woken: only this
+     * instance may have been woken for the last request, and the request may have been completed in the queue.
      */
     @GuardedBy("lock")
     private boolean hasNoMoreWork(InstanceHandle handle) {
@@ -269,7 +269,7 @@ public final class BatchSource implements WorkSource {
         refuse(stranded);
     }
 
-    /** Completes requests that no instance takes any more. */
+    /** Refuses requests that no instance takes any more. */
     static void refuse(List<ScheduledRequest> stranded) {
         for (int i = 0; i < stranded.size(); i++) {
             ScheduledRequest request = stranded.get(i);

@@ -12,9 +12,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Removes the next batch from the waiting requests. Guarded by the lock of the queue.
  *
- * <p><b>Batching strategy.</b> A model may have its own batching strategy. It is foreign code, so the lock is released
- * while a batch is formed: see {@link StrategyBatcher}. An instance that forms a batch checks the queue again at its
- * end, so it needs no wake-up meanwhile.
+ * <p><b>Batching strategy.</b> A model may have its own batching strategy. The strategy is foreign code, so the lock is
+ * released while a batch is formed: see {@link StrategyBatcher}. An instance that forms a batch checks the queue again
+ * at its end, so it needs no wake-up meanwhile.
  *
  * <p><b>Hold.</b> For tests, no batch is taken until a number of requests wait, once. A stop ends the hold. Timeouts
  * and deadlines apply meanwhile.
@@ -34,10 +34,10 @@ final class BatchTaker {
 
     private boolean stopped;
 
-    /** Whether requests may come back from an execution; they are counted then. */
+    /** {@code true} if requests may be rescheduled; they are counted then. */
     private boolean counts;
 
-    /** The number of requests that were taken and may come back. */
+    /** The number of requests that were taken and may be rescheduled. */
     private int out;
 
     /** The number of requests that have to wait before the first batch is taken. It is 0 without a hold. */
@@ -47,7 +47,7 @@ final class BatchTaker {
      * Creates a taker.
      *
      * @param lock the lock of the queue
-     * @param planner decides what makes a batch
+     * @param planner decides which requests make a batch
      * @param requests the waiting requests
      * @param nanoTime the clock
      * @param strategy forms batches by the model's batching strategy; {@code null} if there is none
@@ -71,7 +71,7 @@ final class BatchTaker {
         counts = true;
     }
 
-    /** Ends the count of requests whose execution has ended, unless its instance is lost. */
+    /** Ends the count of requests after their execution, unless its instance is lost. */
     void givenBack(InstanceHandle handle, int ended) {
         if (!handle.lost) {
             handle.out -= ended;
@@ -114,7 +114,7 @@ final class BatchTaker {
         }
     }
 
-    /** Returns whether batches are held back. */
+    /** Returns whether a hold delays batches. */
     private boolean isHeld() {
         return held > 0 && !stopped;
     }
@@ -136,7 +136,7 @@ final class BatchTaker {
         return stopped;
     }
 
-    /** Returns whether requests wait, or may be added or come back. */
+    /** Returns whether requests wait, or may be added or rescheduled. */
     boolean mayHaveWork() {
         return !stopped || requests.length() > 0 || out > 0;
     }
@@ -185,7 +185,7 @@ final class BatchTaker {
         }
     }
 
-    /** Returns whether a request that is offered now can be taken at once, as far as other requests are concerned. */
+    /** Returns whether an offered request can be taken at once: no other one waits, and nothing delays the batch. */
     boolean takesAtOnce() {
         return strategy == null && !stopped && !isHeld() && requests.length() == 0;
     }
@@ -261,10 +261,7 @@ final class BatchTaker {
         return !isForming() && !isHeld() && planner.take(view, now, stopped) > 0;
     }
 
-    /**
-     * Returns whether an instance has to check the queue. It has if there is a batch, or if the batching strategy
-     * decides.
-     */
+    /** Returns whether an instance has to check the queue, since there is a batch or the batching strategy decides. */
     boolean mayHaveBatch(long now) {
         return !isHeld() && (strategy != null || planner.take(view, now, stopped) > 0);
     }

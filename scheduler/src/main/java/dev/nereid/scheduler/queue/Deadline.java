@@ -67,8 +67,8 @@ final class Deadline {
     }
 
     /**
-     * Rejects and removes all requests of a list, those included that follow one with an observer that throws. An error,
-     * such as of a full heap, leaves the rest in the list, to be rejected by the next call.
+     * Rejects and removes all requests of a list, even after an observer of one throws. An error, such as of a full
+     * heap, leaves the rest in the list, to be rejected by the next call.
      */
     static void rejectAll(List<Deadline> expired) {
         int rejected = 0;

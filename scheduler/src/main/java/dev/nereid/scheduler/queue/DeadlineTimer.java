@@ -15,7 +15,9 @@ final class DeadlineTimer {
     private final QueueLock lock;
     private final Timeout timeout;
 
-    /** Whether a thread schedules the timeout, or did so and it has not fired. Guarded by the lock of the queue. */
+    /**
+     * {@code true} if a thread schedules the timeout, or did so and it has not fired. Guarded by the lock of the queue.
+     */
     private boolean reserved;
 
     /** The time of that schedule, if any; guarded by the lock of the queue. */
@@ -74,7 +76,6 @@ final class DeadlineTimer {
         reserved = false;
     }
 
-    /** Closes the timeout. */
     void close() {
         timeout.close();
     }

@@ -8,7 +8,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The idle instances of a model, and the choice of the one to wake. Guarded by the lock of the queue.
+ * Holds the idle instances of a model, and chooses the one to wake. Guarded by the lock of the queue.
  *
  * <p><b>Wake-ups.</b> An instance without a batch waits in one of two ways. One instance at most is the
  * <em>leader</em>: requests wait but may still wait for others, and the leader sleeps until the oldest has waited long
@@ -17,36 +17,37 @@ import org.jspecify.annotations.Nullable;
  * already as there are batches. An instance that takes a batch and leaves requests behind does the same. Hence:
  *
  * <p><b>No lost wake-up.</b> Whenever the lock is free and requests wait, one of these holds: every instance is busy
- * and will return by itself; an instance is woken and about to take the lock; a leader sleeps, and the waiting requests
- * need not run before it wakes. Time alone changes the third case, and the leader wakes for it. An instance that forms
- * a batch by the batching strategy is busy in this sense: it checks the queue again afterwards.
+ * and will check the queue afterwards; an instance is woken and about to take the lock; a leader sleeps, and the
+ * waiting requests need not run before it wakes. Time alone changes the third case, and the leader wakes for it. An
+ * instance that forms a batch by the batching strategy is busy in this sense: it checks the queue again afterwards.
  *
  * <p><b>Direct execution.</b> A thread that offers a request may acquire an idle instance to run it on, without a
  * wake-up. That instance is busy in the sense above: the thread checks the queue again before it releases the instance.
  *
- * <p><b>Deferred executions.</b> An instance with as many of them as it may have is neither idle nor leader: it is
- * blocked, and becomes idle with the end of one. It is busy in the sense above: the thread that makes it idle checks
- * whether waiting requests need it.
+ * <p><b>Deferred executions.</b> An instance with the maximum number of deferred executions is blocked: it is not idle
+ * and not the leader, and becomes idle with the end of one of them. It is busy in the sense above: the thread that
+ * makes it idle checks whether waiting requests need it.
  *
- * <p><b>Unavailable instances.</b> An instance that its backend keeps from work is blocked likewise, until the backend
- * lets it go on. If it was woken, or the leader, it wakes another one in its place before it sleeps. Once the model is to
- * be unloaded, requests that wait while no instance takes any are refused.
+ * <p><b>Unavailable instances.</b> An instance that its backend marks as unavailable is blocked likewise, until the
+ * backend marks it as available. If it was woken, or the leader, it wakes another one in its place before it sleeps.
+ * Once the model is to be unloaded, requests that wait while no instance takes any are refused.
  *
- * <p><b>Late start.</b> An instance may have no thread yet. It is idle, behind all that have one; to wake it is to start
- * its thread, after the release of the lock. Until that thread takes the lock, or the start has failed, the instance is
- * woken in the sense above. After a failed start it is idle again: the waiting requests are left to the instances that
- * are busy, woken or waiting with a thread, or completed by the thread that failed if there is none. Where all instances
- * are woken to end, those without a thread are left idle; the thread that closes them removes them.
+ * <p><b>Late start.</b> An instance may have no thread yet. It is idle, behind all instances with a thread; to wake it
+ * is to start its thread, after the release of the lock. Until that thread takes the lock, or the start has failed, the
+ * instance is woken in the sense above. After a failed start it is idle again: the waiting requests are left to the
+ * instances that are busy, woken or waiting with a thread, or completed by the thread that failed if there is none.
+ * Where all instances are woken to end, instances without a thread are left idle; the thread that closes them removes
+ * them.
  *
  * <p><b>End of an idle thread.</b> A thread that was idle for some time is woken to end. If there is no work when it takes
  * the lock, the instance becomes one without a thread in the same step, as before its late start; so a request finds
  * either a woken thread or an idle instance. The thread may go on after all, for a request or for the end of its instance;
  * it then takes the instance back, after the end of a direct execution.
  *
- * <p>The instance with the fewest deferred executions is woken first, so that those of several instances overlap on their
- * device; under the rate limiter it is the one with the lowest load among them, and of equals the one that became idle
- * last: its caches are warm. A woken instance may have to wait for its permit; meanwhile it is busy in the sense above, and
- * leaves the requests in the queue until the permit is granted.
+ * <p><b>Order.</b> The instance with the fewest deferred executions is woken first, so that executions of several
+ * instances overlap on their device. Of several such instances it is the one with the lowest load by the rate limiter,
+ * and of equals the one that became idle last: its caches are warm. A woken instance may have to wait for its permit;
+ * meanwhile it is busy in the sense above, and leaves the requests in the queue until the permit is granted.
  */
 final class IdleInstances {
     private final QueueLock lock;
@@ -68,7 +69,7 @@ final class IdleInstances {
     /** The number of registered instances that are unavailable. */
     private int unavailable;
 
-    /** Whether requests are refused that wait while no instance takes any. */
+    /** {@code true} if requests that wait while no instance takes any are refused. */
     private boolean leaving;
 
     /**
@@ -110,7 +111,7 @@ final class IdleInstances {
     }
 
     /**
-     * Takes a batch and expired requests for an instance. Wakes another instance for what is left.
+     * Takes a batch and expired requests for an instance. Wakes another instance for the rest.
      *
      * @return whether any were taken; if not, the instance itself waits for the rest of the queue
      */
@@ -159,7 +160,10 @@ final class IdleInstances {
         return acquired;
     }
 
-    /** Does as {@link #serve} for direct execution. If that throws, the instance is {@linkplain #reclaim reclaimed}. */
+    /**
+     * Takes requests like {@link #serve}, for direct execution. If that throws, the instance is
+     * {@linkplain #reclaim reclaimed}.
+     */
     boolean serveDirectly(InstanceHandle handle, long now) {
         try {
             return serve(handle, now);
@@ -170,8 +174,8 @@ final class IdleInstances {
     }
 
     /**
-     * Makes an instance idle again after a failed direct execution, if it is not. Wakes its own thread, which continues
-     * with the requests that were taken.
+     * Makes an instance idle again after a failed direct execution, unless it is idle. Wakes its own thread, which
+     * continues with the requests that were taken.
      */
     void reclaim(InstanceHandle handle) {
         if (handle.waiting && !handle.blocked && !isIdle(handle)) {
@@ -233,7 +237,7 @@ final class IdleInstances {
         return handle.resting && !handle.retired && taker.isEmpty() && !handle.isFull();
     }
 
-    /** Makes an instance one without a thread. Called by its own thread, which has found no work before. */
+    /** Makes an instance one without a thread. Called by the instance's own thread, which has found no work before. */
     void leave(InstanceHandle handle, long now) {
         handle.resting = false;
         handle.thread = null;
@@ -242,10 +246,10 @@ final class IdleInstances {
     }
 
     /**
-     * Makes an instance idle again whose thread was not started, unless another thread removes the instance. Wakes
-     * another one for the waiting requests.
+     * Makes an instance idle again after its thread was not started, unless another thread removes the instance. Wakes
+     * another instance for the waiting requests.
      *
-     * @return whether no other instance will ever look at the waiting requests by itself
+     * @return whether no other instance will check the waiting requests without a further request
      */
     boolean startFailed(InstanceHandle handle, long now) {
         handle.starting = false;
@@ -296,7 +300,9 @@ final class IdleInstances {
         takeBack(handle);
     }
 
-    /** Makes the calling thread that of an instance without one; waits while another thread uses the instance. */
+    /**
+     * Makes the calling thread the own thread of an instance without one; waits while another thread uses the instance.
+     */
     private void takeBack(InstanceHandle handle) {
         handle.thread = Thread.currentThread();
         if (handle.blocked || isIdle(handle)) {
@@ -330,7 +336,7 @@ final class IdleInstances {
         idle = handle;
     }
 
-    /** Keeps batches from an instance, or lets it take them again. */
+    /** Marks an instance as unavailable, so that it takes no batches, or as available. */
     void setUnavailable(InstanceHandle handle, boolean value, long now) {
         if (handle.unavailable == value || handle.deregistered) {
             return;
@@ -348,7 +354,9 @@ final class IdleInstances {
         }
     }
 
-    /** Refuses requests from now on that wait while no instance takes any: {@link #removeStranded} removes them. */
+    /**
+     * From now on, requests that wait while no instance takes any are refused: {@link #removeStranded} removes them.
+     */
     void leave() {
         leaving = true;
     }
@@ -367,7 +375,7 @@ final class IdleInstances {
         return removed;
     }
 
-    /** Makes an instance idle that was blocked and is not any more. */
+    /** Makes an instance idle if it is not blocked any more. */
     void unblock(InstanceHandle handle, long now) {
         if (handle.blocked && !handle.isFull()) {
             handle.blocked = false;
@@ -382,7 +390,7 @@ final class IdleInstances {
         }
     }
 
-    /** Wakes the first idle instance. Does so if one is idle and fewer are woken than there are batches. */
+    /** Wakes the first idle instance, if there is one and fewer instances are woken than there are batches. */
     void wakeFirst(long batches) {
         if (idle != null && woken < batches) {
             wake(first(idle));
@@ -425,8 +433,8 @@ final class IdleInstances {
     }
 
     /**
-     * Wakes an instance that takes no more work, if it waits. One without a thread is removed instead: it is not woken
-     * any more.
+     * Wakes an instance that takes no more work, if it waits. An instance without a thread is removed instead: it is
+     * not woken any more.
      *
      * @return whether it waited
      */
@@ -518,8 +526,8 @@ final class IdleInstances {
     }
 
     /**
-     * Sleeps once, whatever ends that: the caller checks queue and clock again. An interrupt is ignored: only a backend
-     * has this thread at hand, and no execution runs.
+     * Sleeps once, whatever ends the sleep: the caller checks queue and clock again. An interrupt is ignored: only a
+     * backend could send it, and no execution runs.
      */
     private void lead(InstanceHandle handle, long nanos) {
         beginToWait(handle);

@@ -22,26 +22,29 @@ public final class InstanceHandle implements OfferResult {
     final LongSupplier load;
 
     /**
-     * The instance's own thread, while it takes batches; guarded by the lock of the queue. For an instance without one it
-     * is the thread that waits to remove the instance.
+     * The instance's own thread, while it takes batches; guarded by the lock of the queue. For an instance without a
+     * thread it is the thread that waits to remove the instance.
      */
     @Nullable
     Thread thread;
 
-    /** Starts the instance's own thread; guarded likewise. {@code null} if the thread is there until the end. */
+    /** Starts the instance's own thread; guarded likewise. {@code null} if the thread lasts until the end. */
     @Nullable
     Runnable starter;
 
-    /** Whether the instance's own thread was woken to end, unless there is work; guarded likewise. */
+    /** {@code true} if the instance's own thread was woken to end, unless there is work; guarded likewise. */
     boolean resting;
 
-    /** When the instance's own thread began to wait for work; guarded likewise. */
+    /** The time at which the instance's own thread began to wait for work; guarded likewise. */
     long idleNanos;
 
-    /** Whether a thread is about to start the instance's own thread, and owns the handle; guarded likewise. */
+    /** {@code true} if a thread is about to start the instance's own thread, and owns the handle; guarded likewise. */
     boolean starting;
 
-    /** Whether the instance's own thread waits and is not woken, or is to be started when woken; guarded likewise. */
+    /**
+     * {@code true} if the instance's own thread waits and is not woken, or is to be started when woken; guarded
+     * likewise.
+     */
     boolean waiting;
 
     /**
@@ -51,10 +54,13 @@ public final class InstanceHandle implements OfferResult {
     @Nullable
     InstanceHandle idleBefore;
 
-    /** Whether only the instance's own thread may run it, since it is placed. Set before the instance first waits. */
+    /**
+     * {@code true} if only the instance's own thread may run it, since it is placed. Set before the instance first
+     * waits.
+     */
     boolean placed;
 
-    /** Whether the instance takes no more batches; guarded by the lock of the queue. */
+    /** {@code true} if the instance takes no more batches; guarded by the lock of the queue. */
     boolean retired;
 
     /** The number of deferred executions at which the instance takes no batch. Set before the instance first waits. */
@@ -63,22 +69,22 @@ public final class InstanceHandle implements OfferResult {
     /** The number of deferred executions that have not ended; guarded by the lock of the queue. */
     int deferred;
 
-    /** Whether its backend keeps batches from it; guarded likewise. */
+    /** {@code true} if its backend marked it as unavailable; guarded likewise. */
     boolean unavailable;
 
-    /** Whether the instance is not registered any more; guarded likewise. */
+    /** {@code true} if the instance is not registered any more; guarded likewise. */
     boolean deregistered;
 
-    /** Whether the instance waits until it may take a batch, not for work; guarded likewise. */
+    /** {@code true} if the instance waits until it may take a batch, not for work; guarded likewise. */
     boolean blocked;
 
-    /** The number of requests that it took and that may come back; guarded likewise. */
+    /** The number of requests that it took and that may be rescheduled; guarded likewise. */
     int out;
 
-    /** Whether the thread that executes does not return; guarded likewise. */
+    /** {@code true} if the thread that executes does not return; guarded likewise. */
     boolean lost;
 
-    /** Takes requests back from executions; {@code null} if none is executed again. Set at the registration. */
+    /** Takes requests back from executions; {@code null} if none is rescheduled. Set at the registration. */
     @Nullable
     RequestReturn returns;
 
@@ -112,19 +118,19 @@ public final class InstanceHandle implements OfferResult {
         return ended;
     }
 
-    /** Rejects the requests whose deadline has passed in the queue. */
+    /** Rejects the requests that expired in the queue. */
     public void rejectExpired() {
         if (!expired.isEmpty()) {
             Deadline.rejectAll(expired);
         }
     }
 
-    /** Returns what takes requests back from executions; {@code null} if none is executed again. */
+    /** Returns the receiver of requests after executions; {@code null} if none is rescheduled. */
     public @Nullable RequestReturn returns() {
         return returns;
     }
 
-    /** Sets what takes requests back. Called by a source of batches at the registration. */
+    /** Sets the receiver of requests after executions. Called by a source of batches at the registration. */
     public void returnTo(RequestReturn given) {
         returns = given;
     }
@@ -137,13 +143,13 @@ public final class InstanceHandle implements OfferResult {
     /**
      * Permits the instance's own thread to end while there is no work.
      *
-     * @param start starts the thread again, as that of {@link WorkSource#addUnstarted}
+     * @param start starts the thread again, like the starter in {@link WorkSource#addUnstarted}
      */
     public void restartBy(Runnable start) {
         starter = start;
     }
 
-    /** Returns what starts the instance's own thread; {@code null} if the thread is there until the end. */
+    /** Returns the action that starts the instance's own thread; {@code null} if the thread lasts until the end. */
     public @Nullable Runnable starter() {
         return starter;
     }
@@ -168,7 +174,7 @@ public final class InstanceHandle implements OfferResult {
         return placed;
     }
 
-    /** Returns what runs the instance on the calling thread, which acquired it for direct execution. */
+    /** Returns the action that runs the instance on the calling thread, which acquired it for direct execution. */
     public Runnable directRun() {
         return directRun;
     }

@@ -21,7 +21,7 @@ public sealed interface OfferResult permits OfferResult.Outcome, OfferResult.Ref
     /**
      * The request does not fit its sequence.
      *
-     * @param error what the client receives
+     * @param error the error for the client
      */
     record Refused(InferenceException error) implements OfferResult {}
 }

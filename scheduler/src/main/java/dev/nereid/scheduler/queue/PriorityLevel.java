@@ -3,7 +3,8 @@ package dev.nereid.scheduler.queue;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The waiting requests of one priority level: live ones first, then delayed ones. Confined to the lock of the queue.
+ * Holds the waiting requests of one priority level: live ones first, then delayed ones. Confined to the lock of the
+ * queue.
  *
  * <p>An intrusive list: the entries hold the links, so that an entry is removed in constant time.
  */

@@ -8,7 +8,7 @@ import java.util.Map;
  * The priority levels of a model and their queue policies. Level 1 goes first. Levels are unsigned. Immutable.
  *
  * @param levels the number of levels; 0 for none, so that all requests have the same priority
- * @param defaultLevel the level of requests that specify none, or one that does not exist; ignored without levels
+ * @param defaultLevel the level of requests that specify none, or a level that does not exist; ignored without levels
  * @param defaultPolicy the policy of levels without their own, and of models without levels
  * @param byLevel the policies of the other levels; ignored without levels
  */

@@ -8,9 +8,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The lock of a queue, which wakes threads after its release. Safe for use by any thread. {@link #wake} defers the
- * wake-up to the release, so that the thread does not wake up only to sleep again until the lock is free. Threads of
- * instances that have none yet are started after the release, too: a start takes long, and may fail.
+ * Locks a queue, and wakes threads after its release. Safe for use by any thread. {@link #wake} defers the wake-up to
+ * the release, so that the thread does not wake up only to sleep again until the lock is free. Threads of instances
+ * without one are started after the release, too: a start takes long, and may fail.
  *
  * <p>It replaces one condition for each instance: the lists and nodes of conditions would move between processors at
  * each wake-up, and such transfers dominate the cost of an offer to an idle instance. It extends {@link ReentrantLock}
@@ -22,7 +22,7 @@ final class QueueLock extends ReentrantLock {
     /** The thread to wake next; written while the lock is held. */
     private transient @Nullable Thread toWake;
 
-    /** The instances whose threads are to be started; head of a linked list, written while the lock is held. */
+    /** The instances with threads to be started; head of a linked list, written while the lock is held. */
     private transient @Nullable InstanceHandle toStart;
 
     /**
@@ -65,7 +65,7 @@ final class QueueLock extends ReentrantLock {
     }
 
     /**
-     * Does as {@link #sleep(Object)}, for a limited time.
+     * Releases the lock, sleeps, and takes the lock again, like {@link #sleep(Object)}, for a limited time.
      *
      * @param nanos the maximum time, above 0
      */

@@ -5,7 +5,7 @@ import static java.util.Objects.requireNonNull;
 /**
  * Timeout and size limit of one priority level. Immutable.
  *
- * @param action what happens to a request when its timeout expires
+ * @param action the action when the timeout of a request expires
  * @param defaultTimeoutNanos the timeout of requests without their own, in nanoseconds; 0 for none
  * @param allowOverride whether a request may set a shorter timeout
  * @param maxQueueSize the maximum number of waiting requests, delayed ones included; 0 for no limit

@@ -33,7 +33,7 @@ final class QueueTimeouts {
     }
 
     /**
-     * Removes expired requests, and delays those whose policy lets them wait on.
+     * Removes expired requests, or delays them if their policy says so.
      *
      * @param expired receives the deadlines of the removed requests, to be rejected outside of the lock
      */

@@ -37,7 +37,7 @@ public interface RequestIntake {
     @Nullable
     InstanceHandle offerAll(List<ScheduledRequest> offered, boolean mayRun, List<OfferResult> outcomes);
 
-    /** Ends a hold of batches until a number of requests wait, if there is one. */
+    /** Ends a hold of batches, if there is one. */
     void endHold();
 
     /**
@@ -85,7 +85,7 @@ public interface RequestIntake {
     }
 
     /**
-     * Returns how many sequences there are.
+     * Returns the numbers of sequences.
      *
      * @return empty for a model without sequences
      */
@@ -108,7 +108,7 @@ public interface RequestIntake {
     /** Removes all waiting requests, to be completed by the caller. */
     List<ScheduledRequest> drain();
 
-    /** Closes the timeout; called once no request waits, nor ever will. */
+    /** Closes the timeout; called once no request waits or will wait. */
     void close();
 
     /** Returns whether requests are accepted. */

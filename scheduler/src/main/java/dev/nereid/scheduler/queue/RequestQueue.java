@@ -13,8 +13,8 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The waiting requests of one model. Guarded by its lock, the one lock of the model's scheduler; no backend, observer
- * or other foreign code is called under it.
+ * Queues the waiting requests of one model. Guarded by its lock, the one lock of the model's scheduler; no backend,
+ * observer or other foreign code is called under it.
  *
  * <p><b>Pull.</b> Callers of {@link #offer} add requests; each instance takes its next batch itself from
  * {@link #batches} when it is free. No dispatcher thread stands between them, so a request costs one wake-up at most,
@@ -50,7 +50,7 @@ public final class RequestQueue implements RequestIntake {
     /**
      * Creates an empty queue.
      *
-     * @param planner decides what makes a batch
+     * @param planner decides which requests make a batch
      * @param priorities the priority levels of the model
      * @param equalInputs decides which requests may share a batch
      * @param nanoTime the clock
@@ -85,8 +85,8 @@ public final class RequestQueue implements RequestIntake {
     }
 
     /**
-     * Lets requests come back from executions, to be executed again. Instances stay while requests may come back.
-     * Called before the first instance is registered.
+     * Accepts rescheduled requests from now on. Instances stay while requests may be rescheduled. Called before the
+     * first instance is registered.
      */
     public void acceptReturns() {
         lock.lock();
@@ -100,8 +100,8 @@ public final class RequestQueue implements RequestIntake {
     }
 
     /**
-     * Holds all batches back until a number of requests wait, once. A stop ends the hold. Called before the first
-     * request is offered.
+     * Delays all batches until a number of requests wait, once. A stop ends the hold. Called before the first request
+     * is offered.
      *
      * @param number the number of requests; 0 for no hold
      */
@@ -246,7 +246,7 @@ public final class RequestQueue implements RequestIntake {
         }
     }
 
-    /** Adds a request; accepts one that was cancelled meanwhile, and its memory released, without adding it. */
+    /** Adds a request. Accepts a request that was cancelled meanwhile, with its memory released, without adding it. */
     @GuardedBy("lock")
     private OfferResult.Outcome add(QueueEntry entry) {
         if (taker.isStopped()) {

@@ -12,8 +12,7 @@ import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
 /**
- * Queues requests of a model again after an execution. Guarded by the lock of the queue; requests are completed outside
- * of it.
+ * Queues rescheduled requests of a model. Guarded by the lock of the queue; requests are completed outside of it.
  *
  * <p>A request goes behind the others of its level. Limits of the queue and its timeout do not apply any more, since the
  * request was admitted; the deadline of its client does. A stopped queue takes it too.
@@ -35,7 +34,7 @@ final class ReturnedRequests {
     private final IdleInstances idleInstances;
 
     /**
-     * Creates the returns of a queue.
+     * Creates the object for one queue.
      *
      * @param remover removes an entry from the queue, if it is there
      */
@@ -56,7 +55,7 @@ final class ReturnedRequests {
         this.deadlineTimer = deadlineTimer;
     }
 
-    /** Returns the returns of one instance. */
+    /** Returns the receiver of requests after executions of one instance. */
     RequestReturn of(InstanceHandle handle) {
         return new RequestReturn() {
             @Override

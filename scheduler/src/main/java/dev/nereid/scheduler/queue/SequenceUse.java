@@ -4,14 +4,14 @@ import dev.nereid.api.statistics.SequenceEndReason;
 import java.util.Map;
 
 /**
- * The sequences of one scheduler at one moment, and those of its model version that ended. Immutable.
+ * The numbers of live and ended sequences at one moment. Immutable.
  *
- * @param live the number of sequences that have not ended, those in the backlog included
+ * @param live the number of sequences of the scheduler that have not ended; sequences in the backlog count
  * @param backlog the number of sequences that wait for a slot
  * @param slotsUsed the number of slots with a sequence
  * @param slots the number of slots of all instances
  * @param states the states of the sequences
- * @param ended the number of sequences that ended by reason, also those of earlier schedulers of the version
+ * @param ended the number of ended sequences of the model version by reason; sequences of earlier schedulers count
  */
 public record SequenceUse(
         int live, int backlog, int slotsUsed, int slots, States states, Map<SequenceEndReason, Long> ended) {

@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
  * Passes requests that are offered together to an idle instance, without queueing them. Guarded by the lock of the
  * queue.
  *
- * <p>It does so only if the queue would pass on the same batch at once: nothing waits, all of the requests make one
- * batch, and none has a deadline, a timeout or a limit of its level. All else is left to the queue.
+ * <p>It does so only if the queue would pass the same batch at once: nothing waits, all of the requests make one batch,
+ * and none has a deadline, a timeout or a limit of its level. All other requests are left to the queue.
  */
 final class UnqueuedBatch implements QueueView {
     private final QueuePolicy policy;
@@ -23,7 +23,7 @@ final class UnqueuedBatch implements QueueView {
     private int index;
 
     /**
-     * Creates the short cut of a queue.
+     * Creates the object for one queue.
      *
      * @param priorities the priority levels of the model
      * @param joinsAll whether any requests of the model may share a batch

@@ -63,7 +63,7 @@ final class WaitingRequests {
         return true;
     }
 
-    /** Adds a request that was executed before. It is admitted, and has no timeout any more. */
+    /** Adds a rescheduled request. It is admitted, and has no timeout any more. */
     void addAgain(QueueEntry entry) {
         levels.add(entry, levels.level(entry.request().checked().options().priority()));
         timeouts.start(entry, QueuePolicy.NONE);

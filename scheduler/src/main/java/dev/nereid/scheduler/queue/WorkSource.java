@@ -6,11 +6,11 @@ import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 
 /**
- * Where an instance gets its batches. Safe for use by any thread; an {@link InstanceHandle} is used by the thread that
- * runs its instance.
+ * Passes batches to an instance. Safe for use by any thread; an {@link InstanceHandle} is used by the thread that runs
+ * its instance.
  *
  * <p>Instances pull: each takes its next batch itself when it is free. {@link BatchSource} shares one queue among all
- * instances of a model; a source may also be bound to one instance, such as one that keeps sequences on it.
+ * instances of a model; a source may also be bound to one instance, such as a source that keeps sequences on it.
  *
  * <p>No method calls a backend, an observer or other foreign code under a lock.
  */
@@ -24,8 +24,8 @@ public interface WorkSource {
     InstanceHandle register(Runnable directRun, LongSupplier load);
 
     /**
-     * Makes a registered instance idle that has no thread yet. Called at most once, before any thread takes batches for
-     * it. The instance may be run directly as any other.
+     * Makes a registered instance idle before it has a thread. Called at most once, before any thread takes batches for
+     * it. The instance may be run directly like any other.
      *
      * @param starter starts the instance's thread, which then calls {@link #take} or {@link #awaitWork}. Called without
      *     a lock, on the thread that found work for the instance; must not throw. If it starts no thread, it calls
@@ -34,10 +34,10 @@ public interface WorkSource {
     void addUnstarted(InstanceHandle handle, Runnable starter);
 
     /**
-     * Makes an instance idle again whose thread was not started. A later request tries again. The caller has completed
-     * the requests that the handle has, and uses it no more.
+     * Makes an instance idle again after its thread was not started. A later request tries again. The caller has
+     * completed the requests of the handle, and does not use the handle any more.
      *
-     * @return the requests that no other instance is there to execute, to be completed by the caller
+     * @return the requests that no other instance can execute, to be completed by the caller
      */
     List<ScheduledRequest> startFailed(InstanceHandle handle);
 
@@ -52,17 +52,17 @@ public interface WorkSource {
      * Waits for a batch or expired requests, and adds them to the handle.
      *
      * @return {@code false} if the instance has no more work, ever: it was retired, or the source was stopped, and no
-     *     request may come back from an execution; or if its thread was woken to {@link #leave}
+     *     request may be rescheduled; or if its thread was woken to {@link #leave}
      */
     boolean take(InstanceHandle handle);
 
-    /** Does as {@link #take}, but returns {@code false} instead of waiting. */
+    /** Takes a batch like {@link #take}, but returns {@code false} instead of waiting. */
     boolean poll(InstanceHandle handle);
 
     /**
      * Waits until there is a batch, and leaves it in the source. The batch may have changed or gone when it is taken.
      *
-     * @return {@code false} as for {@link #take}
+     * @return {@code false} for the reasons of {@link #take}
      */
     boolean awaitWork(InstanceHandle handle);
 
@@ -107,8 +107,8 @@ public interface WorkSource {
     void deferredEnded(InstanceHandle handle);
 
     /**
-     * Keeps batches from an instance, or lets it take them again. Called by any thread, after each change. A batch that was
-     * taken before is executed.
+     * Applies a change of an instance's availability: an unavailable instance takes no batches. Called by any thread,
+     * after each change. A batch that was taken before is executed.
      *
      * @param unavailable returns whether the instance takes no batch, at the time of the call; must not take any lock
      */
@@ -116,19 +116,22 @@ public interface WorkSource {
 
     /**
      * Stops an instance from taking new work; its thread has to {@link #deregister} when {@link #take} returns
-     * {@code false}. An instance without a thread is not woken any more, unless it may still take something.
+     * {@code false}. An instance without a thread is not woken any more, unless it may still take batches.
      *
-     * @return whether it may still take what is bound to it
+     * @return whether it may still take batches that are bound to it
      */
     boolean retire(InstanceHandle handle);
 
-    /** Gives up the requests in the executions of an instance whose thread does not return: they never come back. */
+    /**
+     * Gives up the requests in the executions of an instance with a thread that does not return: they are never
+     * rescheduled.
+     */
     void lose(InstanceHandle handle);
 
     /**
      * Deregisters an instance.
      *
-     * @return the requests that no instance is left to execute, to be completed by the caller
+     * @return the requests that no remaining instance can execute, to be completed by the caller
      */
     List<ScheduledRequest> deregister(InstanceHandle handle);
 }
