@@ -4,8 +4,8 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * Requests and awaits the rate limiter permits of one instance. Confined to the thread that runs the instance, but for
- * {@link #cancel} and {@link #load}, which any thread may call; the grants come from any thread.
+ * Requests and awaits the rate limiter permits of one instance. Confined to the thread that runs the instance, except
+ * for {@link #cancel} and {@link #load}, which any thread may call; any thread may grant a permit.
  *
  * <p>An instance requests a permit when there is work and takes its batch only when it holds the permit. So requests
  * stay in the queue, where they may be cancelled, overtaken or expire, until they can be executed. An instance that
@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicReference;
  * {@link RateLimitRegistration#stage} describes. An instance that is granted a permit and finds no batch releases it
  * unused.
  *
- * <p>Grant and cancellation race for the step away from {@code REQUESTED}. A grant that loses is released at once. A
+ * <p>Grant and cancellation race for the step out of {@code REQUESTED}. A grant that loses is released at once. A
  * cancellation before a request is seen by {@link #request}, which checks for it afterwards.
  */
 public final class RateLimitPermits {

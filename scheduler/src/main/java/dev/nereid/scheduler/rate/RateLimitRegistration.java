@@ -15,11 +15,7 @@ public interface RateLimitRegistration extends AutoCloseable {
      */
     boolean isLimited();
 
-    /**
-     * Returns the load: the executions so far, each times the priority. The lowest load goes first.
-     *
-     * @return the current load
-     */
+    /** Returns the load: the executions so far, each times the priority. The lowest load goes first. */
     long load();
 
     /**

@@ -61,11 +61,7 @@ public final class RateLimiter implements ExecutionLimiter {
         return instance;
     }
 
-    /**
-     * Returns the number of instances that wait for a permit.
-     *
-     * @return the current number
-     */
+    /** Returns the number of instances that wait for a permit. */
     public int waiting() {
         lock.lock();
         try {
@@ -123,7 +119,9 @@ public final class RateLimiter implements ExecutionLimiter {
         CLOSED
     }
 
-    /** A registered instance. Guarded by the lock of the limiter, but for {@code load}, which any thread may read. */
+    /**
+     * A registered instance. Guarded by the lock of the limiter, except for {@code load}, which any thread may read.
+     */
     private final class Instance implements RateLimitRegistration {
         private final ResourceNeed need;
         private final int priority;

@@ -10,7 +10,7 @@ import java.util.OptionalInt;
  * @param name the resource's name, as in model configurations
  * @param count the capacity; 0 or more
  * @param device the number of the device; empty for each device. The capacity of a global resource is the largest of
- *     its limits, whatever their devices
+ *     its limits on any device
  */
 public record ResourceLimit(String name, int count, OptionalInt device) {
     /** Checks the components. */

@@ -5,9 +5,9 @@ public interface ComputeListener {
     /**
      * Receives the times, in nanoseconds. Called by the thread that completes the request; short, does not throw.
      *
-     * @param input how long inputs were prepared
-     * @param infer how long outputs were computed
-     * @param output how long outputs were passed on
+     * @param input the time to prepare the inputs
+     * @param infer the time to compute the outputs
+     * @param output the time from the computed outputs to the end
      */
     void computed(long input, long infer, long output);
 }

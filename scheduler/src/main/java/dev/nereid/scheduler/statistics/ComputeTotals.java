@@ -1,6 +1,6 @@
 package dev.nereid.scheduler.statistics;
 
-/** Sums of the compute times of requests that another request caused, such as the steps of an ensemble. Not thread-safe. */
+/** Sums the compute times of requests that another request caused, such as ensemble steps. Not thread-safe. */
 public final class ComputeTotals {
     private long inputNanos;
     private long inferNanos;

@@ -54,7 +54,7 @@ public final class ExecutionTally {
         this.outputNanos = whole - outputs;
     }
 
-    /** Creates a tally whose parts are sums, which may exceed the whole. */
+    /** Creates a tally with sums as parts, which may exceed the whole. */
     ExecutionTally(long startNanos, long endNanos, long inputNanos, long inferNanos, long outputNanos) {
         this.startNanos = startNanos;
         this.endNanos = endNanos;
@@ -73,9 +73,9 @@ public final class ExecutionTally {
     }
 
     /**
-     * Says where the instance runs.
+     * Records the device of the execution.
      *
-     * @param device its device
+     * @param device the device of the instance
      */
     public void ranOn(Device device) {
         gpu = device.kind() == Device.Kind.GPU ? device.id() : NO_GPU;

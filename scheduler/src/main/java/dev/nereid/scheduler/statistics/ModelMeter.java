@@ -24,8 +24,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * only, and under which nothing else is called or locked.
  *
  * <p>A request is counted before its completion is delivered: a client that has a response and reads the statistics
- * finds it counted. A reading is consistent: for example, the count of computed requests equals that of successful
- * requests that were not in the cache.
+ * finds it counted. A reading is consistent: for example, as many requests were computed as succeeded without the
+ * cache.
  */
 public final class ModelMeter {
     /** The number of response indices with their own statistics. Responses of later indices count with the last. */
@@ -114,8 +114,8 @@ public final class ModelMeter {
     }
 
     /**
-     * Returns the number of inputs of batches that were joined by a copy. Inputs of one request, and those that lie one
-     * after the other, are not copied.
+     * Returns the number of inputs of batches that were joined by a copy. Inputs of one request are not copied, and
+     * inputs that lie one after the other are not copied.
      */
     public AtomicLong inputCopies() {
         return inputCopies;
@@ -307,11 +307,7 @@ public final class ModelMeter {
         }
     }
 
-    /**
-     * Reads a consistent snapshot of the statistics.
-     *
-     * @return the snapshot
-     */
+    /** Reads a consistent snapshot of the statistics. */
     public MeterReading read() {
         lock.lock();
         try {

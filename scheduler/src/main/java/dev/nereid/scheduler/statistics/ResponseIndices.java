@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
  * Assigns the responses of one request to a decoupled model to indices of the statistics. Guarded by the lock of its
  * owner.
  *
- * <p>The server counts failed responses; the backend reports the others, in order. Responses beyond the last index share
- * that.
+ * <p>The server counts failed responses; the backend reports the others, in order. Responses beyond the last index
+ * share the last index.
  */
 public final class ResponseIndices {
     /** The index of the next response, failed or not. */
@@ -22,7 +22,7 @@ public final class ResponseIndices {
     /** The index of the next response that the backend reports. */
     private int reports;
 
-    /** When the last failed response was added, or the stream was created. */
+    /** The time at which the last failed response was added, or the stream was created. */
     private long lastNanos;
 
     /** Begins with the first response, at a time. */

@@ -7,7 +7,7 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Counts the sequences of one model version that ended. Safe for use by any thread. */
+/** Counts the ended sequences of one model version. Safe for use by any thread. */
 public final class SequenceEnds {
     private final Map<SequenceEndReason, AtomicLong> counts = new EnumMap<>(SequenceEndReason.class);
 

@@ -45,11 +45,7 @@ public final class Watchdog implements AutoCloseable {
         timeout = timer.newTimeout(this::check);
     }
 
-    /**
-     * Adds a check.
-     *
-     * @param added the check
-     */
+    /** Adds a check. */
     public void add(Watched added) {
         watched.add(requireNonNull(added, "added"));
         schedule();
