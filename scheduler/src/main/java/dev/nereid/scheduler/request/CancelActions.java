@@ -14,16 +14,16 @@ import org.slf4j.LoggerFactory;
  * Runs the cancel actions that a backend registered for one execution of a request. Guarded by its own lock; actions run outside of
  * it.
  *
- * <p>Created only for requests that are cancelled during their execution, or whose backend registers an action. An
- * action runs at most once, since the thread that removes it from the list runs it. It never runs after the request is
- * completed, or waits again: a completion during actions is passed to the thread that runs them, which delivers it afterwards, so the
+ * <p>Created only if a request is cancelled during its execution, or if its backend registers an action. An action runs
+ * at most once, since the thread that removes it from the list runs it. It never runs after the request is completed or
+ * rescheduled: a completion during actions is passed to the thread that runs them, which delivers it afterwards, so the
  * completing thread does not wait. It never runs after its hook is closed: {@link Hook#close} is the only place that
  * waits for an action.
  */
 final class CancelActions {
     private static final Logger LOG = LoggerFactory.getLogger(CancelActions.class);
 
-    /** Those of an execution that is about to end: they drop all actions. Shared by all requests. */
+    /** The cancel actions of an execution that is about to end: they drop all actions. Shared by all requests. */
     static final CancelActions CLOSED = new CancelActions();
 
     static {
@@ -43,7 +43,7 @@ final class CancelActions {
     @GuardedBy("lock")
     private boolean completed;
 
-    /** How many threads run actions. */
+    /** The number of threads that run actions. */
     @GuardedBy("lock")
     private int runners;
 
@@ -117,9 +117,9 @@ final class CancelActions {
     }
 
     /**
-     * Prevents further actions from starting, for an execution after which the request waits again.
+     * Prevents further actions from starting, for an execution after which the request is rescheduled.
      *
-     * @return {@code false} if actions ran or run: the request is cancelled, and must not wait again
+     * @return {@code false} if actions ran or run: the request is cancelled, and must not be rescheduled
      */
     boolean closeUnlessCancelled() {
         lock.lock();

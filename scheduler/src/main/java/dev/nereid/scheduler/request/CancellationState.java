@@ -14,18 +14,19 @@ import org.jspecify.annotations.Nullable;
  * {@link CompletionLatch} and then reads {@code actions}; a cancellation writes {@code actions} and then reads the
  * latch. Both are volatile, so at least one sees the other, and {@link CancelActions} orders them.
  *
- * <p><b>Re-execution.</b> Each execution has its own {@link CancelActions}. Before the request waits again those of the
- * execution are closed and replaced by {@link CancelActions#CLOSED}, so that a late thread of the backend adds nothing;
- * after the step back to waiting they are removed. If actions ran by then, the request is cancelled and does not wait
- * again. A cancellation that comes later finds the request waiting, or is found by the thread that queues it.
+ * <p><b>Reschedule.</b> Each execution has its own {@link CancelActions}. Before the request is rescheduled, the
+ * actions of the execution are closed and replaced by {@link CancelActions#CLOSED}, so that a late thread of the
+ * backend adds nothing; after the step back to waiting they are removed. If actions ran by then, the request is
+ * cancelled and not rescheduled. A cancellation that comes later finds the request waiting, or is found by the thread
+ * that queues it.
  *
  * <p><b>Shield.</b> A step of a sequence counts once it executes. The backend of such a request does not see a
- * cancellation by the client, so that it neither stops nor leaves the state as it was. It sees that the server stops
+ * cancellation by the client, so that it does not stop before it updates the state. It sees that the server stops
  * waiting for the request.
  *
- * <p>An execution that begins before either of them looks is found by its own actions: the canceller sets
- * {@code requested} and then reads the actions, perhaps those of the execution before; {@link #onCancel} adds an action
- * and then reads {@code requested}. Both are volatile, so at least one of the two runs the action.
+ * <p><b>Race with an execution.</b> A cancellation also reaches an execution that begins meanwhile: the canceller sets
+ * {@code requested} and then reads the actions, perhaps of the execution before; {@link #onCancel} adds an action and
+ * then reads {@code requested}. Both are volatile, so at least one of the two runs the action.
  */
 final class CancellationState {
     private static final VarHandle ACTIONS;
@@ -41,10 +42,10 @@ final class CancellationState {
     private volatile @Nullable CancelActions actions;
     private volatile boolean requested;
 
-    /** Whether the server stopped waiting for the request, so that its backend is notified in any case. */
+    /** {@code true} if the server stopped waiting for the request, so that its backend is notified in any case. */
     private volatile boolean abandoned;
 
-    /** Whether the backend is not notified when the client cancels. Written before the request is queued. */
+    /** {@code true} if the backend is not notified when the client cancels. Written before the request is queued. */
     private boolean shielded;
 
     /** The failure to deliver if the server cancelled the request, not the client. */
@@ -136,8 +137,8 @@ final class CancellationState {
     }
 
     /**
-     * Closes the cancel actions of the current execution, so that the request can wait again. Called by the thread that
-     * ends the execution.
+     * Closes the cancel actions of the current execution, so that the request can be rescheduled. Called by the thread
+     * that ends the execution.
      *
      * @return {@code false} if actions ran: the request has to be completed as cancelled
      */

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param id the client's id of the request; empty for none
  * @param inputs the input tensors, and the action that frees their memory
  * @param outputs the requested outputs
- * @param parameters the parameters for the backend, without those that {@code options} holds; immutable
+ * @param parameters the parameters for the backend, without the ones in {@code options}; immutable
  * @param options the scheduling options
  * @param arrivedNanos the time at which the server received the request, on the scale of {@link System#nanoTime()}
  */

@@ -4,15 +4,16 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * The life-cycle state of a request, and the reference count of its memory. Lock-free; safe for use by any thread.
+ * Holds the life-cycle state of a request, and the reference count of its memory. Lock-free; safe for use by any
+ * thread.
  *
  * <p><b>One completion.</b> A request steps from waiting to executing, and from there to completed; or back to waiting,
- * if it is to be executed once more; or from waiting straight to completed. There is no other step, and each is one
- * compare-and-set. All causes of a completion race for the step to completed; the thread that takes it completes the
- * request, the others do nothing. Writes before a step are visible to threads that see the step.
+ * if it is rescheduled; or from waiting straight to completed. There is no other step, and each is one compare-and-set.
+ * All causes of a completion race for the step to completed; the thread that takes it completes the request, the others
+ * do nothing. Writes before a step are visible to threads that see the step.
  *
  * <p><b>Executions.</b> The word that holds the step also counts the executions. So a thread that belongs to an
- * execution names it, and can not complete a request that is executed again by now.
+ * execution names it, and cannot complete a request that is in a later execution by now.
  *
  * <p><b>One release.</b> The reference count begins at one and rises only while it is above zero. So it reaches zero
  * once, and the thread that brings it there sees all writes before the other releases.
@@ -43,7 +44,9 @@ final class CompletionLatch {
     private volatile int state = WAITING;
     private volatile int references = 1;
 
-    /** Whether an execution of the request was lost. Written with a reference held, read by the last release. */
+    /**
+     * {@code true} if an execution of the request was lost. Written with a reference held, read by the last release.
+     */
     private boolean lost;
 
     /** Returns whether the request waits for an execution. */
@@ -156,7 +159,7 @@ final class CompletionLatch {
         return count > 0;
     }
 
-    /** Returns whether there is another reference than that of the caller. */
+    /** Returns whether there is a reference beside the caller's. */
     boolean isShared() {
         return references > 1;
     }
@@ -171,7 +174,6 @@ final class CompletionLatch {
         return lost;
     }
 
-    /** Returns the number of references. */
     int references() {
         return references;
     }

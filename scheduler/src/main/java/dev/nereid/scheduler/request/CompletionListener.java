@@ -4,15 +4,15 @@ import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
- * Sees the terminal response of an executed request before its observer does. Not called for a request that is rejected
- * in a queue, refused, or completed without an execution.
+ * Receives the terminal response of an executed request before its observer does. Not called for a request that is
+ * rejected in a queue, refused, or completed without an execution.
  */
 public interface CompletionListener {
     /**
      * Called when the models that execute a request to an ensemble are known, before its completion. Must be short, and
      * must not block or throw.
      *
-     * @param executing returns what identifies their content; empty if that is not known
+     * @param executing returns the identity of their content; empty if it is not known
      */
     default void executedBy(Supplier<Optional<String>> executing) {}
 

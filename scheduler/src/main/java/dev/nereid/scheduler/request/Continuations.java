@@ -13,14 +13,14 @@ import org.jspecify.annotations.Nullable;
  * {@link ObserverScope} is open, and offered to their queues together when the outermost one is closed. Scopes are open
  * during calls of observers only, never during an execution, so a request that a backend submits is queued at once.
  *
- * <p>A thread that runs an instance may execute the next step itself, without a wake-up: {@link #enter} says that it is
- * free, and {@link #run} executes what it got, after the thread has released its own instance.
+ * <p>A thread that runs an instance may execute the next step itself, without a wake-up: {@link #enter} marks it as
+ * free, and {@link #run} executes the step, after the thread has released its own instance.
  */
 public final class Continuations {
     /** Queues requests of one model. */
     public interface Target {
         /**
-         * Queues requests together. Completes those that cannot be queued; never throws.
+         * Queues requests together. Completes requests that cannot be queued; never throws.
          *
          * @param requests created and admitted requests of this model, at least one; valid during the call
          * @param mayRun whether the caller can execute a batch of them itself, later on this thread
@@ -61,7 +61,7 @@ public final class Continuations {
     private int hops;
     private boolean running;
 
-    /** Says whether the thread may execute a later step; {@code null} while it does not complete a batch. */
+    /** Returns whether the thread may execute a later step; {@code null} while it does not complete a batch. */
     private @Nullable BooleanSupplier free;
 
     private Continuations() {}
@@ -107,7 +107,7 @@ public final class Continuations {
     /**
      * Marks the thread as one that runs an instance and completes a batch; undone by {@link #exit}.
      *
-     * @param thatIsFree whether the thread has nothing else to do after the batch
+     * @param thatIsFree returns whether the thread has nothing else to do after the batch
      * @return the mark before, for {@link #exit}
      */
     public @Nullable BooleanSupplier enter(BooleanSupplier thatIsFree) {
@@ -127,8 +127,8 @@ public final class Continuations {
     }
 
     /**
-     * Runs the execution that this thread took over, and those that follow from it. Called when the thread has released
-     * its instance; has no effect within itself.
+     * Runs the execution that this thread took over, and all executions that follow from it. Called when the thread has
+     * released its instance; a nested call has no effect.
      */
     public void run() {
         if (running) {
@@ -147,7 +147,7 @@ public final class Continuations {
         }
     }
 
-    /** Offers the collected requests, and those that observers of refused ones submit, to their queues. */
+    /** Offers the collected requests to their queues, with further requests by observers of refused ones. */
     private void offer() {
         while (!collected.isEmpty()) {
             Group next = collected.removeFirst();
@@ -173,7 +173,7 @@ public final class Continuations {
         }
     }
 
-    /** Keeps a list, so that the requests of each batch do not grow one of their own. */
+    /** Keeps a list for the next requests, so that not every batch grows a new one. */
     private void keep(List<ScheduledRequest> requests) {
         if (requests.size() <= MAX_KEPT) {
             requests.clear();

@@ -5,14 +5,14 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The requests of a model that neither wait nor run on an instance. Kept so that they can be abandoned at shutdown.
- * Lock-free; safe for use by any thread.
+ * Holds requests of a model outside of queues and instances. Kept so that they can be abandoned at shutdown. Lock-free;
+ * safe for use by any thread.
  *
  * <p>No request is missed: shutdown sets {@code abandoned} and then reads the set; {@link #add} adds a request and then
  * reads {@code abandoned}. At least one of the two sees the other.
  */
 public final class DetachedRequests {
-    /** A request that the server can do without. Safe for use by any thread. */
+    /** A request that the server can abandon. Safe for use by any thread. */
     public interface Detached {
         /** Completes the request, unless it is completed. */
         void abandon();
@@ -76,7 +76,7 @@ public final class DetachedRequests {
         requests.forEach(Detached::abandon);
     }
 
-    /** Returns the requests whose current execution uses an instance. */
+    /** Returns the requests with a current execution that uses an instance. */
     public List<Detached> of(RequestDrain instance) {
         return requests.stream().filter(request -> request.uses(instance)).toList();
     }
@@ -93,7 +93,7 @@ public final class DetachedRequests {
         return requests.stream().anyMatch(Detached::isExecuting);
     }
 
-    /** Returns the number of requests whose backend has a sender that is not ended. */
+    /** Returns the number of requests with a backend that has a sender that is not ended. */
     public int openSenders() {
         return (int) requests.stream().filter(Detached::hasSender).count();
     }
@@ -103,7 +103,6 @@ public final class DetachedRequests {
         return (int) requests.stream().filter(Detached::isForsaken).count();
     }
 
-    /** Returns the number of requests. */
     int count() {
         return requests.size();
     }

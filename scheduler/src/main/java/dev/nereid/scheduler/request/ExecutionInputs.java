@@ -6,13 +6,13 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one execution of a request adds to it: control inputs, states, and where new states go.
+ * Adds control inputs, states and the receiver of state updates to one execution. Holds them beside the request.
  *
  * <p>A plain request adds nothing, and is its own holder. A source of batches that keeps sequences makes a new holder
  * for each execution. Confined to the thread that runs the instance, and then to the execution.
  */
 public interface ExecutionInputs {
-    /** Returns the request; for a {@linkplain #isNull null request} one that nothing counts. */
+    /** Returns the request; for a {@linkplain #isNull null request}, a request that nothing counts. */
     ScheduledRequest request();
 
     /** Returns the control inputs, and behind them the present states; they follow the inputs of the client. */
@@ -33,7 +33,7 @@ public interface ExecutionInputs {
         return null;
     }
 
-    /** Returns what takes the new values of states; {@code null} for a model without states. */
+    /** Returns the receiver of state updates; {@code null} for a model without states. */
     default @Nullable StateSink states() {
         return null;
     }
@@ -54,14 +54,14 @@ public interface ExecutionInputs {
     }
 
     /**
-     * Called once when the execution has ended: its new states are stored, and its terminal response, if any, was
+     * Called once when the execution has ended: its state updates are stored, and its terminal response, if any, was
      * passed to the observer, which may still hold it. Short; must not throw.
      *
-     * <p>What takes a lock is left to an action for all executions of a batch together.
+     * <p>An action for all executions of a batch together does the work that takes a lock.
      *
-     * @param again whether the request waits for another execution
-     * @param before the action so far: what this method returned for the execution before in the batch; {@code null} for
-     *     none
+     * @param again whether the request is rescheduled
+     * @param before the action so far: the result of this method for the execution before in the batch; {@code null}
+     *     for none
      * @return the action with this execution, to be run once by the caller when all of the batch have ended; {@code
      *     null} for none
      */

@@ -10,9 +10,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the executions of a request use beyond its own inputs. Confined as the execution, except for the lists that a
- * sender of an earlier execution reads; owned by the request, which creates it only if there is any of it: copies of
- * inputs, added inputs, or a second execution.
+ * Holds the memory and instances that executions of a request use beyond its own inputs. Confined like the execution,
+ * except for the lists that a sender of an earlier execution reads; owned by the request, which creates it only if
+ * there is any of it: copies of inputs, added inputs, or a second execution.
  *
  * <p>Its size does not grow with the number of executions: an input is copied once as long as the copies stay, and an
  * instance is kept once.
@@ -23,14 +23,15 @@ final class ExecutionMemory {
 
     private final List<NamedTensor> originals;
 
-    /** The inputs with copies in place of those that were moved; {@code null} if there are none. */
+    /** The inputs with copies in place of the moved ones; {@code null} if there are no copies. */
     private InputStaging.@Nullable Staged copied;
 
     /** All inputs of the current execution; immutable. Read by any thread. */
     private volatile List<NamedTensor> inputs;
 
     /**
-     * The added inputs of the current execution whose memory may be freed or changed; immutable. Read by any thread.
+     * The added inputs of the current execution with memory that may be freed or changed; immutable. Read by any
+     * thread.
      */
     private volatile List<Held> held = List.of();
 
@@ -51,7 +52,7 @@ final class ExecutionMemory {
     }
 
     /**
-     * Moves inputs to memory that the instance accepts. Those that were moved for an earlier execution, and are kept,
+     * Moves inputs to memory that the instance accepts. Inputs that were moved for an earlier execution, and are kept,
      * stay where they are.
      *
      * @throws dev.nereid.api.InferenceException as {@link InputStaging#stage}
@@ -79,7 +80,7 @@ final class ExecutionMemory {
         }
     }
 
-    /** Adds inputs for the current execution, in place of those of the same name, and retains their memory. */
+    /** Adds inputs for the current execution, in place of inputs of the same name, and retains their memory. */
     void add(ExecutionInputs execution) {
         releaseAdded(); // of an execution that a failure kept from its backend
         List<NamedTensor> added = execution.added();
@@ -133,7 +134,7 @@ final class ExecutionMemory {
         return retained;
     }
 
-    /** Releases the memory of the added inputs. An output that lies in one holds a reference of its own. */
+    /** Releases the memory of the added inputs. An output that lies in one holds its own reference. */
     private void releaseAdded() {
         List<Held> released = held;
         held = List.of();
@@ -151,13 +152,13 @@ final class ExecutionMemory {
         return waitedNanos;
     }
 
-    /** Allocates what {@link #endExecution} needs, which must not fail. */
+    /** Allocates memory for {@link #endExecution}, which must not fail. */
     void prepareEnd() {
         earlier.ensureCapacity(earlier.size() + 1);
     }
 
     /**
-     * Ends an execution after which the request waits again, and releases its added inputs. Copies and instance are
+     * Ends an execution after which the request is rescheduled, and releases its added inputs. Copies and instance are
      * kept until {@link #endUnused}. Called after {@link #prepareEnd}.
      *
      * @param instanceDrain counts the requests that use the instance of the execution; {@code null} for none

@@ -35,7 +35,7 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
     private final Map<String, ParameterValue> parameters;
     private final boolean last;
 
-    /** Runs before the memory is released; {@code null} for nothing. */
+    /** Runs before the memory is released; {@code null} for no action. */
     private final @Nullable Runnable beforeRelease;
 
     private volatile boolean closed;
@@ -58,7 +58,7 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
      * Retains the request, and takes over a reference to each piece of memory.
      *
      * @param memory the memory of each output, or one piece for all
-     * @param beforeRelease runs before the memory is released; {@code null} for nothing
+     * @param beforeRelease runs before the memory is released; {@code null} for no action
      */
     public FinishedResponse(
             ScheduledRequest request,
@@ -112,7 +112,7 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
         return last;
     }
 
-    /** Returns whether an output has a fence: work of a device may still write it. */
+    /** Returns whether an output has a fence: it may be pending. */
     public boolean isUnderWay() {
         for (NamedTensor output : outputs) {
             if (output.tensor().fence().isPresent()) {
@@ -140,7 +140,6 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
     /**
      * Holds references to the memory of one output and to its request.
      *
-     * @param request the request
      * @param tensor the output
      * @param memory its memory
      * @param closed whether the lease is closed

@@ -11,16 +11,16 @@ import java.time.InstantSource;
 import java.util.function.LongSupplier;
 
 /**
- * Holds what all requests of one model version share. Immutable but for its counters.
+ * Holds the data that all requests of one model version share. Immutable except for its counters.
  *
  * @param settings the model's configuration
  * @param memory the memory for copied and gathered inputs and for outputs
  * @param nanoTime the clock
  * @param fatalErrors handles errors after which the process may not be able to serve
  * @param meter the statistics
- * @param drain the requests in flight, whose end a stop awaits
+ * @param drain the requests in flight; a stop waits for their end
  * @param admission the load of the model and its limits
- * @param detached the requests that neither wait nor run on an instance
+ * @param detached the requests that do not wait and do not run on an instance
  * @param refusals counts the requests that are refused for a mistake of their client
  */
 public record ModelScope(
@@ -67,13 +67,13 @@ public record ModelScope(
         return new RequestDrain(instance, device);
     }
 
-    /** Returns what identifies it as the source of responses, and no other one. */
+    /** Returns the object that identifies this scope, and no other one, as the source of responses. */
     public Object source() {
         return drain;
     }
 
     /**
-     * Returns the same scope for requests that the statistics do not count. The statistics are those of the model.
+     * Returns the same scope, with the statistics of the model, for requests that the statistics do not count.
      *
      * @param own the uncounted requests in flight
      */

@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Fills a place of a batch in which no sequence has a request. Immutable except for its request.
  *
- * <p>Its request is like another one of the batch, but belongs to a scope of its own: it is not counted anywhere, and
- * its responses are dropped. Its inputs are zeros, or empty texts; shape tensors are those of the other request, which
- * it keeps then. It keeps its memory as long as it lives: a sender of the backend may outlive the execution.
+ * <p>Its request is like another one of the batch, but belongs to a separate scope: it is not counted anywhere, and its
+ * responses are dropped. Its inputs are zeros, or empty texts. It shares shape tensors with the other request, and
+ * keeps that request then. It keeps its memory as long as it lives: a sender of the backend may outlive the execution.
  */
 public final class NullRequest implements ExecutionInputs {
     private static final ResponseObserver DROPPED = new ResponseObserver() {
@@ -44,8 +44,8 @@ public final class NullRequest implements ExecutionInputs {
      * Creates a begun request.
      *
      * @param uncounted the scope of null requests: {@link ModelScope#uncounted}
-     * @param like another request of the batch, of which this one has the shapes; the caller holds a reference to it
-     * @param added its control inputs and states, with the names of those of the other
+     * @param like another request of the batch, with the shapes for this one; the caller holds a reference to it
+     * @param added its control inputs and states, with the names as in the other request
      * @param zeros the memory of its inputs
      * @throws dev.nereid.api.InferenceException if there is no memory for zeros, which {@link #reserve} prevents
      */
@@ -147,7 +147,7 @@ public final class NullRequest implements ExecutionInputs {
         return true;
     }
 
-    /** Returns another one for the same place. */
+    /** Returns another null request for the same place. */
     @Override
     public NullRequest inPlace(ExecutionInputs like) {
         return new NullRequest(uncounted, like, added, zeros);

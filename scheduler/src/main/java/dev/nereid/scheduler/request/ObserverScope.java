@@ -2,7 +2,7 @@ package dev.nereid.scheduler.request;
 
 import org.jspecify.annotations.Nullable;
 
-/** The calls of observers that a thread makes. Confined to that thread. */
+/** Marks the calls of observers by a thread. Confined to that thread. */
 public final class ObserverScope {
     private static final ThreadLocal<ObserverScope> CURRENT = ThreadLocal.withInitial(ObserverScope::new);
 

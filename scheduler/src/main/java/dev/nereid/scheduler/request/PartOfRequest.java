@@ -1,9 +1,9 @@
 package dev.nereid.scheduler.request;
 
 /**
- * The observer of a request that is part of another one, such as that of a step of an ensemble.
+ * Observes a request that is part of another one, such as an ensemble step.
  *
- * <p>It counts in the limits of its model alone: those of the server have admitted the other one, which must not be
- * refused when it is half done.
+ * <p>The request counts in the limits of its model alone. The limits of the server have admitted the other request,
+ * which must not be refused when it is half done.
  */
 public interface PartOfRequest {}

@@ -28,7 +28,7 @@ public final class RequestDrain {
 
     private volatile boolean awaited;
 
-    /** Creates a count of nothing that has a name. */
+    /** Creates a count without a name. */
     public RequestDrain() {
         this("", Device.CPU);
     }
@@ -37,7 +37,7 @@ public final class RequestDrain {
      * Creates a count.
      *
      * @param name the name of the instance that the requests use; empty for none
-     * @param device the device of that instance
+     * @param device the device of the instance
      */
     public RequestDrain(String name, Device device) {
         this.name = name;
@@ -91,7 +91,10 @@ public final class RequestDrain {
         responses.decrement();
     }
 
-    /** Returns how many responses, and leases on their outputs, are open. The number may have changed when this returns. */
+    /**
+     * Returns the number of open responses, and of open leases on their outputs. The number may have changed when this
+     * returns.
+     */
     public long openResponses() {
         return responses.sum();
     }

@@ -10,12 +10,12 @@ import java.util.List;
 import java.util.RandomAccess;
 
 /**
- * The input tensors of a checked request, with their totals, and what frees their memory. Immutable as a view of that
+ * The input tensors of a checked request, with totals and the release of their memory. Immutable as a view of that
  * memory.
  *
  * <p>The tensors are in the order of the configuration, in the shapes that the backend sees, batch dimension included;
- * optional inputs that the client omitted are missing. This is the list itself, since every request has one. The class
- * is not final for tests, in which the inputs of a request fail when they are read.
+ * optional inputs that the client omitted are missing. The class is the list itself, since every request has one. It is
+ * not final because of tests, in which the inputs of a request fail when they are read.
  */
 public class RequestInputs extends AbstractList<NamedTensor> implements RandomAccess {
     private final NamedTensor[] tensors;
@@ -63,7 +63,7 @@ public class RequestInputs extends AbstractList<NamedTensor> implements RandomAc
     }
 
     /**
-     * Returns the same inputs with an action that follows their release.
+     * Returns the same inputs with an action after their release.
      *
      * @param action run once, on any thread; short, and must not block or throw
      */
@@ -83,7 +83,6 @@ public class RequestInputs extends AbstractList<NamedTensor> implements RandomAc
      * @param tensors the tensors in the order of the configuration
      * @param batchSize the first dimension that all inputs share if the model batches, else 1; at least 1
      * @param release frees the memory of the inputs: run exactly once, on any thread; short, and must not block or throw
-     * @return the inputs
      */
     public static RequestInputs of(List<NamedTensor> tensors, int batchSize, Runnable release) {
         return new RequestInputs(tensors.toArray(NamedTensor[]::new), batchSize, release);

@@ -34,7 +34,6 @@ public record RequestOutputs(
      * Returns all outputs of a model, as it computes them.
      *
      * @param names the names of the outputs, in the order of the configuration
-     * @return the outputs
      */
     public static RequestOutputs all(List<String> names) {
         return new RequestOutputs(names, List.of(), false, false, false);
@@ -43,9 +42,8 @@ public record RequestOutputs(
     /**
      * Returns requested outputs.
      *
-     * @param names their names, in the order of the configuration
+     * @param names the names of the outputs, in the order of the configuration
      * @param requested the outputs as the client listed them
-     * @return the outputs
      */
     public static RequestOutputs of(List<String> names, List<RequestedOutput> requested) {
         boolean targets = false;
@@ -60,7 +58,7 @@ public record RequestOutputs(
         return new RequestOutputs(names, requested, targets, classes, anyPlace);
     }
 
-    /** Returns the memory of the client that an output is to be written to; {@code null} for none. */
+    /** Returns the memory of the client for an output; {@code null} for none. */
     @Nullable
     public OutputTarget target(String output) {
         for (int i = 0; hasTargets && i < requested.size(); i++) {

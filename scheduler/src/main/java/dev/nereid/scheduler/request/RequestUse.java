@@ -17,8 +17,8 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a request uses: its memory, its part of the load, and the instance that executes it. The last of its references
- * releases all of it.
+ * Holds the resources of a request: memory, share of the load, and instance. The last of its references releases all of
+ * them.
  *
  * <p>A superclass and no component of {@link ScheduledRequest}, since every request would need one more object.
  */
@@ -41,13 +41,13 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
     final CheckedRequest checked;
     final CompletionLatch latch = new CompletionLatch();
 
-    /** Whether the request is among the detached requests. It is removed from them at its end. */
+    /** {@code true} if the request is among the detached requests. It is removed from them at its end. */
     private volatile boolean detached;
 
-    /** When the request began to wait, last; written before the queue sees the request. */
+    /** The time at which the current wait began; written before the queue sees the request. */
     private long enqueuedNanos;
 
-    /** When the execution began; written before the backend sees the request. */
+    /** The time at which the execution began; written before the backend sees the request. */
     private long startedNanos;
 
     /** Counts the requests that use the instance; written before the backend sees the request. */
@@ -56,22 +56,24 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
     /** The device of the latest instance, also while the request waits for its next execution. */
     private Device device = Device.CPU;
 
-    /** Whether the request is part of another one, as the load counts it. */
+    /** {@code true} if the request is part of another one, as the load counts it. */
     private boolean part;
 
     /** The request's bytes in the load; below 0 if it is not counted as load. Set before the request is queued. */
     private long loadBytes = -1;
 
     /**
-     * What executions use beyond the inputs; {@code null} for nothing. Set before the backend sees the request in an
-     * execution; threads of an earlier one may see it before.
+     * The resources of executions beyond the inputs; {@code null} for none. Set before the backend sees the request in
+     * an execution; threads of an earlier execution may see it before.
      */
     private volatile @Nullable ExecutionMemory extra;
 
-    /** Whether an output lies in the inputs. Written during the execution, before its end. */
+    /** {@code true} if an output lies in the inputs. Written during the execution, before its end. */
     private boolean inputsKept;
 
-    /** Whether the inputs were freed before the last release, or may not be. Set once, by the holder of a reference. */
+    /**
+     * The state of the inputs: open, freed before the last release, or leased. Set once, by the holder of a reference.
+     */
     private volatile int inputState = OPEN;
 
     RequestUse(ModelScope model, CheckedRequest checked, long enqueuedNanos) {
@@ -93,7 +95,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
         return checked.arrivedNanos();
     }
 
-    /** Returns the inputs as the backend sees them: those of the client, and behind them those of the execution. */
+    /** Returns the inputs as the backend sees them: the client's inputs, and behind them the execution's inputs. */
     public List<NamedTensor> inputs() {
         ExecutionMemory used = extra;
         return used == null ? checked.inputs() : used.inputs();
@@ -195,13 +197,13 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
         return used == null ? enqueuedNanos : enqueuedNanos - used.waitedNanos();
     }
 
-    /** Allocates what {@link #endExecution} needs, which must not fail. */
+    /** Allocates memory for {@link #endExecution}, which must not fail. */
     void prepareEnd() {
         extra().prepareEnd();
     }
 
     /**
-     * Ends an execution after which the request waits again. Its instance and copied inputs are kept until
+     * Ends an execution after which the request is rescheduled. Its instance and copied inputs are kept until
      * {@link #endUnused}.
      *
      * @param nowNanos when the new wait begins
@@ -214,12 +216,13 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
 
     /**
      * Ends the use of the instances of earlier executions and of copied inputs, unless a response may lie there. Called
-     * before the request is queued again, with a reference beside that of the queue.
+     * before a rescheduled request is queued, with a reference beside the queue's.
      *
      * <p>A sender may complete the request meanwhile. So the references are read first: if the sender is open and the
-     * request waits afterwards, theirs were among them, and the others are of responses.
+     * request waits afterwards, their references were among them, and the other references belong to responses.
      *
-     * @param delivery has the stream, if there is one: it holds a reference until it is ended, and copies until the end
+     * @param delivery the delivery with the stream, if there is one: the stream holds a reference until it is ended,
+     *     and copies until the end
      */
     void endUnused(ResponseDelivery delivery) {
         int references = latch.references();
@@ -242,7 +245,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
     /**
      * Keeps the inputs until the last release if an output lies in them. Called during the execution.
      *
-     * @return whether it does
+     * @return whether an output keeps them
      */
     public boolean keepInputsFor(Tensor output) {
         boolean inside = MemoryRanges.overlap(inputs(), output);
@@ -255,7 +258,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
     /**
      * Keeps the inputs for a tensor that lies in them. Called during the execution.
      *
-     * @return ends that; empty if the tensor lies elsewhere, or the request is released
+     * @return the action that ends this; empty if the tensor lies elsewhere, or the request is released
      */
     public Optional<Runnable> keep(Tensor input) {
         if (!tryRetain()) {
@@ -272,7 +275,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
      * Holds the inputs as the backend sees them now, for a reader that outlives execution and responses. Called by any
      * thread before the execution and the sender have ended.
      *
-     * @return ends that; any thread may run it, once or more
+     * @return the lease; any thread may end it, once or more
      * @throws IllegalStateException if the inputs are freed
      */
     public InputLease leaseInputs() {
@@ -311,7 +314,10 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
         return used == null ? null : used.retainAdded(output);
     }
 
-    /** Frees all inputs, unless an output lies in them; of a client's memory, copies and added inputs alone. */
+    /**
+     * Frees all inputs, unless an output lies in them. If the inputs lie in memory of a client, frees copies and added
+     * inputs alone.
+     */
     void freeUnusedInputs() {
         if (inputsKept || !INPUT_STATE.compareAndSet(this, OPEN, FREED)) {
             return;

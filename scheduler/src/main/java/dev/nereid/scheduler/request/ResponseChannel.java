@@ -11,21 +11,21 @@ public interface ResponseChannel extends ResponseSender {
     void onCancelled();
 
     /**
-     * Ends the sender, unless it is ended, of a request that is completed. Called by the server for a request that the
-     * backend passed back to be executed again; what is sent later is dropped.
+     * Ends the sender of a completed request, unless it is ended. Called by the server for a request that the backend
+     * rescheduled; later responses are dropped.
      */
     void endByServer();
 
     /**
-     * Ends the use of the inputs by executions, of which none follows. The inputs are freed when the sender is ended
-     * too. Called once, by the holder of the reference of queue or execution.
+     * Ends the use of the inputs by executions; no execution follows. The inputs are freed when the sender is ended
+     * too. Called once, by the holder of the queue's or the execution's reference.
      */
     void executed();
 
     /**
      * Runs an action of the server once the sender is ready, beside one that the backend registered.
      *
-     * @param action runs once, as one of the backend would
+     * @param action runs once, like an action of the backend
      */
     void alsoWhenReady(Runnable action);
 

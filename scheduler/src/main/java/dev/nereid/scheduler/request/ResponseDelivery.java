@@ -11,8 +11,9 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Delivers the responses of one request to its observer. Lock-free; safe for use by any thread, but {@link #open} is
- * confined to the execution of the request. The {@link ScheduledRequest} decides which completion counts.
+ * Delivers the responses of one request to its observer. Lock-free; safe for use by any thread, except that
+ * {@link #open} is confined to the execution of the request. The {@link ScheduledRequest} decides which completion
+ * counts.
  *
  * <p>The terminal response is delivered after the cancel actions of the backend, and through the channel of a decoupled
  * model if one is open. All responses go through the order of the model, if it preserves one.
@@ -23,9 +24,9 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     private final @Nullable ResponseOrder order;
 
     /**
-     * The responses of a request that has a sender. A thread that completes the request from outside of the execution and does
-     * not see the channel may deliver the completion directly: the channel is opened after the completion then, and
-     * sends nothing.
+     * The channel of a request with a sender. A thread that completes the request from outside of the execution and
+     * does not see the channel may deliver the completion directly: the channel is opened after the completion then,
+     * and sends nothing.
      */
     private volatile @Nullable ResponseChannel channel;
 
@@ -35,13 +36,12 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     /** The sums of the times of the steps of an ensemble; {@code null} for another model. Set before the execution. */
     private @Nullable ComputeTotals steps;
 
-    /** Sees the terminal response before the observer; set before the request is queued. */
+    /** Receives the terminal response before the observer; set before the request is queued. */
     private @Nullable CompletionListener listener;
 
     /**
      * Creates the delivery of a request.
      *
-     * @param request the request
      * @param observer the receiver of the responses
      * @param order orders the responses of the model; {@code null} if the model preserves no order
      */
@@ -52,8 +52,8 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     }
 
     /**
-     * Takes the next place in the order of responses, if the model preserves one. Called when the request begins or
-     * completes without having been queued; a request that begins again keeps its place.
+     * Takes the next place in the order of responses, if the model preserves one. Called when the request begins, or
+     * completes without having been queued; a rescheduled request keeps its place.
      */
     public void takePlace() {
         if (order != null && place < 0) {
@@ -74,7 +74,10 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
         }
     }
 
-    /** Has the request counted with the times of its steps. Called before it is completed; they change until then. */
+    /**
+     * Sets the times of the steps with which the request is counted. Called before it is completed; they change until
+     * then.
+     */
     public void countSteps(ComputeTotals totals) {
         steps = totals;
     }
@@ -105,12 +108,11 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
         return channel;
     }
 
-    /** Returns the flow of the client. */
     public ResponseFlow flow() {
         return observer.flow();
     }
 
-    /** Notifies the channel of the sender that the request is cancelled; called after that was recorded. */
+    /** Notifies the channel of the sender that the request is cancelled; called after the cancellation was recorded. */
     void onCancelled() {
         ResponseChannel opened = channel;
         if (opened != null) {
@@ -124,10 +126,9 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     }
 
     /**
-     * Tells the channel of the sender that no execution follows.
+     * Notifies the channel of the sender that no execution follows.
      *
-     * @param endsStream whether to end the sender, of a request that was executed again and that its backend can not end
-     *     any more
+     * @param endsStream whether to end the sender, for a rescheduled request that its backend cannot end any more
      */
     void executed(boolean endsStream) {
         ResponseChannel opened = channel;
@@ -210,7 +211,7 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
         }
     }
 
-    /** Calls the observer; what it throws is logged. */
+    /** Calls the observer, and logs its exceptions. */
     @Override
     public void sendNow(ResponseEvent event) {
         ObserverScope scope = ObserverScope.current();

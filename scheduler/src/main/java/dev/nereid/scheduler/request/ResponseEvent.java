@@ -30,11 +30,7 @@ public interface ResponseEvent {
         }
     }
 
-    /**
-     * A failed response of a decoupled model that other responses may follow. Immutable.
-     *
-     * @param error the error
-     */
+    /** A failed response of a decoupled model that other responses may follow. Immutable. */
     record FailedResponse(InferenceException error) implements ResponseEvent {
         @Override
         public void deliverTo(ResponseObserver observer) {
@@ -48,7 +44,6 @@ public interface ResponseEvent {
     /**
      * A failure. Immutable.
      *
-     * @param error the error
      * @param reason how the failure is counted
      */
     record Failure(InferenceException error, FailureReason reason) implements ResponseEvent {

@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
  * Delivers responses of a model in the order in which its requests began. Guarded by its own lock; observers are called
  * outside of it.
  *
- * <p>Each request takes the next place when it begins. Only the responses of the first place are delivered; those of
- * later places are held until their place becomes the first. The terminal response of a place ends it. Since every
+ * <p>Each request takes the next place when it begins. Only the responses of the first place are delivered; responses
+ * of later places are held until their place becomes the first. The terminal response of a place ends it. Since every
  * request that begins completes, no place blocks the others for ever. A request that never begins has no place, and its
  * completion does not pass through here.
  *
@@ -53,14 +53,14 @@ public final class ResponseOrder {
     @GuardedBy("lock")
     private long head;
 
-    /** Whether a thread delivers responses. */
+    /** {@code true} while a thread delivers responses. */
     @GuardedBy("lock")
     private boolean sending;
 
     /** The number of places taken. */
     private final AtomicLong places = new AtomicLong();
 
-    /** Takes the next place. Called under the lock of the queue for a request that leaves one. */
+    /** Takes the next place. Called under the lock of the queue for a request that leaves the queue. */
     long nextPlace() {
         return places.getAndIncrement();
     }
@@ -69,7 +69,7 @@ public final class ResponseOrder {
      * Delivers a response when its place is the first. Delivery is before the return, or later on another thread.
      *
      * @param place the place of the request, from 0 without gaps
-     * @param recipient the receiver, whose request the caller has retained
+     * @param recipient the receiver; the caller has retained its request
      * @param last whether this response ends the place
      */
     void send(long place, Recipient recipient, ResponseEvent event, boolean last) {

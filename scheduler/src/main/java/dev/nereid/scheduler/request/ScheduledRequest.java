@@ -15,41 +15,41 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One request from its arrival to the release of its memory. Lock-free; safe for use by any thread. Its backend sees an
+ * A request from its arrival to the release of its memory. Lock-free; safe for use by any thread. Its backend sees an
  * {@code ExecutedRequest}; its {@link ResponseDelivery} calls its observer.
  *
  * <p><b>One completion.</b> Response, error, cancellation, timeout and shutdown race for the last step of a
  * {@link CompletionLatch}. The thread that takes the step counts the request and then calls the observer. A waiting
  * request that is cancelled leaves its queue and completes at once; it can no longer begin, so it never reaches a
- * backend. A request that is cancelled during its execution completes when its backend is done with it, and always as
- * cancelled: also if the backend responds with outputs, or with an error caused by the interruption. If the server
- * stops waiting for a request, the thread that abandons it completes it at once, and holds a reference to it meanwhile.
+ * backend. A request that is cancelled during its execution completes when its execution ends, and always as cancelled:
+ * also if the backend responds with outputs, or with an error caused by the interruption. If the server stops waiting
+ * for a request, the thread that abandons it completes it at once, and holds a reference to it meanwhile.
  *
- * <p><b>Executions.</b> A request may be executed several times: {@link #waitAgain} puts it back to waiting. What comes
- * from an execution – its response, its failure – names the execution, and completes the request during that one alone.
- * What comes from the request's stream, its client or the server completes it whether it waits or is executed. A
- * cancellation that races with the step back to waiting is not lost: the canceller sets a flag and then reads the latch,
- * the thread that queues the request takes the step, queues it, and then reads the flag ({@link #checkQueued}).
+ * <p><b>Executions.</b> A request may be executed several times: {@link #waitAgain} reschedules it. A response or
+ * failure of an execution names the execution, and completes the request during that one alone. The request's stream,
+ * its client and the server complete it whether it waits or is executed. A cancellation that races with the step back
+ * to waiting is not lost: the canceller sets a flag and then reads the latch, the thread that queues the request takes
+ * the step, queues it, and then reads the flag ({@link #checkQueued}).
  *
- * <p><b>Memory.</b> References keep the inputs alive: one of the queue or execution, one of each response, one of
- * the sender, and one of each lease on the inputs. The last release frees the inputs and ends the count of the request as in flight.
- * Outputs may therefore lie in inputs, and while no request is in flight no thread reads memory of the model. The last
- * user of the inputs, execution or sender, frees them earlier, if no output lies in them ({@link #freeInputs}).
+ * <p><b>Memory.</b> References keep the inputs alive: the queue or execution, each response, the sender, and each lease
+ * on the inputs hold one. The last release frees the inputs and ends the count of the request as in flight. Outputs may
+ * therefore lie in inputs, and while no request is in flight no thread reads memory of the model. The last user of the
+ * inputs, execution or sender, frees them earlier, if no output lies in them ({@link #freeInputs}).
  */
 public final class ScheduledRequest extends RequestUse implements Cancellation {
     private final ResponseDelivery delivery;
     private final CancellationState cancellation = new CancellationState();
 
-    /** The position in a sequence; {@code null} for that of the client. */
+    /** The position in a sequence; {@code null} for the client's position. */
     private @Nullable Sequence sequence;
 
-    /** Whether the request has ended, before it was cancelled. */
+    /** {@code true} if the request has ended, before it was cancelled. */
     private volatile boolean settledUncancelled;
 
-    /** Whether only instance threads may execute the request. It needs more work than its execution then. */
+    /** {@code true} if only instance threads may execute the request. It needs more work than its execution then. */
     private boolean needsInstanceThread;
 
-    /** Whether others read the inputs, and free them when the last of them is done. */
+    /** {@code true} if other readers use the inputs, and the last of them frees the inputs. */
     private volatile boolean inputsLent;
 
     /**
@@ -92,7 +92,7 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     }
 
     /**
-     * Returns the position in a sequence as one execution sees it.
+     * Returns the position in a sequence for one execution.
      *
      * @param execution the number of the execution; the sequence starts in the first only
      */
@@ -163,7 +163,7 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     }
 
     /**
-     * Closes the cancel actions of the execution, before {@link #waitAgain}, and allocates all that the new wait needs.
+     * Closes the cancel actions of the execution, before {@link #waitAgain}, and allocates all memory for the new wait.
      *
      * @return {@code false} if the request is cancelled, and has to be completed instead
      */
@@ -173,9 +173,9 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     }
 
     /**
-     * Puts an executing request back to waiting. Called by the thread that ends the execution, last of all, after
-     * {@link #waitsAt}; it offers the request to the queue then, and calls {@link #checkQueued}. The execution's
-     * reference becomes the queue's.
+     * Reschedules an executing request: puts it back to waiting. Called by the thread that ends the execution, last of
+     * all, after {@link #waitsAt}; the thread then offers the request to the queue, and calls {@link #checkQueued}. The
+     * execution's reference becomes the queue's.
      *
      * @param execution the number of the execution that ends
      * @param nowNanos when the new wait begins
@@ -194,7 +194,7 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
         return waits;
     }
 
-    /** Completes a request that was cancelled or abandoned while it was queued again. Called afterwards. */
+    /** Completes a rescheduled request that was cancelled or abandoned while it was queued. Called afterwards. */
     public void checkQueued() {
         if (model.detached().areAbandoned()) {
             abandon();
@@ -223,22 +223,22 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     }
 
     /**
-     * Completes a request that an error of the server kept from the queue. Releases its inputs. Has no effect on a
-     * request that is completed, or executed all the same.
+     * Completes a request that is not in its queue because of an error of the server. Releases its inputs. Has no
+     * effect on a request that is completed, or executed all the same.
      */
     public void failUnqueued(Throwable cause) {
         log("queueing failed", cause);
         reject(SchedulerErrors.internal(cause), FailureReason.OTHER);
     }
 
-    /** Does as {@link #failUnqueued(Throwable)} for each request, also if that fails for another. */
+    /** Completes each request like {@link #failUnqueued(Throwable)}, also if that fails for another. */
     public static void failUnqueued(List<ScheduledRequest> requests, Throwable cause) {
         for (int i = 0; i < requests.size(); i++) {
             requests.get(i).failSafely(cause);
         }
     }
 
-    /** Does as {@link #failUnqueued(Throwable)}, but never throws. */
+    /** Completes the request like {@link #failUnqueued(Throwable)}, but never throws. */
     public void failSafely(Throwable cause) {
         try {
             failUnqueued(cause);
@@ -344,8 +344,8 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     }
 
     /**
-     * Executes the request to its end though its client cancels it, and hides the cancellation from the backend: a step
-     * of a sequence counts once it has begun. Called before it is offered.
+     * Makes the request execute to its end even if its client cancels it, and hides the cancellation from the backend:
+     * a step of a sequence counts once it has begun. Called before it is offered.
      */
     public void completeSteps() {
         cancellation.shield();
@@ -363,10 +363,11 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
 
     /**
      * Frees the inputs before the last release, so that an open response does not hold them. Called once, by the last
-     * user of the inputs, before its own release: by the execution that completed the request with a response, after the
-     * delivery; for one with a sender, by the later one of executions and sender; after a hit of the
-     * cache. Has no effect if an output lies in the inputs, they are leased, or a cancel action may still read them. If the request
-     * uses memory of the client, whose registrations last as long as the request, only copies are freed.
+     * user of the inputs, before its own release: by the execution that completed the request with a response, after
+     * the delivery; for a request with a sender, by the later one of executions and sender; after a hit of the cache.
+     * Has no effect if an output lies in the inputs, they are leased, or a cancel action may still read them. If the
+     * request uses memory of the client, only copies are freed: registrations of that memory last as long as the
+     * request.
      */
     public void freeInputs() {
         if (!inputsLent && latch.isShared() && cancellation.areActionsDone()) {
@@ -375,34 +376,34 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     }
 
     /**
-     * Leaves it to others to free the inputs, by {@link #freeReadInputs}: they may read them after the executions. Each
-     * holds a reference. Called during the execution.
+     * Leaves it to other readers to free the inputs, by {@link #freeReadInputs}: they may read them after the
+     * executions. Each reader holds a reference. Called during the execution.
      */
     public void lendInputs() {
         inputsLent = true;
     }
 
     /**
-     * Frees the inputs before the request completes, since nothing reads them any more. Has no effect if an output lies in
-     * the inputs, or if they are memory of the client. Called once, by the holder of a reference.
+     * Frees the inputs before the request completes, when no reader needs them any more. Has no effect if an output
+     * lies in the inputs, or if they are memory of the client. Called once, by the holder of a reference.
      */
     public void freeReadInputs() {
         freeUnusedInputs();
     }
 
-    /** Completes the request with an error of the backend, whether it is executed or waits again. */
+    /** Completes the request with an error of the backend, whether it is executed or rescheduled. */
     public void fail(BackendException error) {
         fail(error, FailureReason.BACKEND);
     }
 
-    /** Completes the request with an error, whether it is executed or waits again. */
+    /** Completes the request with an error, whether it is executed or rescheduled. */
     public void fail(BackendException error, FailureReason reason) {
         complete(ResponseEvent.Failure.of(error, reason));
     }
 
     /**
-     * Completes a request by itself, unless it is completed: settles, counts and delivers. A request that waits again
-     * leaves its queue.
+     * Completes a request outside of a batch, unless it is completed: settles, counts and delivers. A rescheduled
+     * request leaves its queue.
      */
     public void complete(ResponseEvent given) {
         while (!latch.isCompleted()) {
@@ -421,8 +422,8 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     }
 
     /**
-     * Does as {@link #complete(ResponseEvent)} during one execution, and nothing after it. The caller need not hold a
-     * reference.
+     * Completes the request like {@link #complete(ResponseEvent)}, but only during one execution. The caller need not
+     * hold a reference.
      */
     public void complete(ResponseEvent given, int execution) {
         if (!latch.tryRetain()) {

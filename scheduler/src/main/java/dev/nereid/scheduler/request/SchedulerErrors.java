@@ -129,7 +129,7 @@ public final class SchedulerErrors {
                 : new BackendException(error.code(), error.publicMessage());
     }
 
-    /** A backend threw something that the SPI does not allow. */
+    /** A backend threw a throwable that the SPI does not allow. */
     public static BackendException unexpected(ModelSettings model, Throwable thrown) {
         String text = thrown.getMessage() == null ? "" : ": " + thrown.getMessage();
         return new BackendException(
@@ -150,13 +150,13 @@ public final class SchedulerErrors {
                 ErrorCode.INTERNAL, "output '" + output + "' of model '" + model.name() + "': " + problem);
     }
 
-    /** The new value of a state does not match the model configuration. */
+    /** The update of a state does not match the model configuration. */
     public static BackendException state(ModelSettings model, String state, String problem) {
         return new BackendException(
                 ErrorCode.INTERNAL, "state '" + state + "' of model '" + model.name() + "': " + problem);
     }
 
-    /** Returns why a request is refused: because of the load, unless the model is stopped. */
+    /** Returns the reason why a request is refused: the load, unless the model is stopped. */
     public static InferenceException refusal(
             CheckedRequest request, RequestAdmission.Verdict verdict, boolean stopped) {
         if (stopped) {

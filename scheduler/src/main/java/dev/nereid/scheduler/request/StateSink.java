@@ -6,7 +6,7 @@ import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** Takes the new states of one sequence from an execution. Called by the thread that ends the execution. */
+/** Receives the state updates of one sequence from an execution. Called by the thread that ends the execution. */
 public interface StateSink {
     /**
      * Returns the specification of a state. Called by any thread.
@@ -18,7 +18,8 @@ public interface StateSink {
     StateSpec state(String output);
 
     /**
-     * Returns the present value of a state whose new value begins with it ({@code use_same_buffer_for_input_output}).
+     * Returns the present value of a state if its update begins with that value
+     * ({@code use_same_buffer_for_input_output}).
      *
      * @param output the name of the output of the state
      * @return {@code null} for any other state
@@ -37,22 +38,21 @@ public interface StateSink {
         return null;
     }
 
-    /** Counts present values that were copied: to join them with others, or to begin a new value with them. */
+    /** Counts present values that were copied: to join them with others, or to begin an update with them. */
     default void copied(int values) {}
 
     /**
-     * Stores the new value of a state, after an execution in which the request did not fail. Must not throw. It replaces
+     * Stores an update of a state, after an execution in which the request did not fail. Must not throw. It replaces
      * the present value and leaves its memory as it is: outputs may lie there ({@link ExecutionInputs#memory}).
      *
      * @param output the name of the output of the state
-     * @param value the value
      * @param memory keeps the value alive; the caller's reference is taken over
      */
     void store(String output, Tensor value, ReferenceCountedMemory memory);
 
     /**
-     * Stores the new value of a state, which lies beside those of other sequences. Otherwise as {@link #store(String,
-     * Tensor, ReferenceCountedMemory)}.
+     * Stores an update of a state that lies beside updates of other sequences. Otherwise as
+     * {@link #store(String, Tensor, ReferenceCountedMemory)}.
      *
      * @param row the place in the buffer of the batch
      */
