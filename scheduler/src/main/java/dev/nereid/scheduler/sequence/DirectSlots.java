@@ -6,8 +6,8 @@ import dev.nereid.scheduler.request.ExecutionInputs;
 import java.util.List;
 
 /**
- * The direct strategy: the place of a sequence in each batch is its slot. Slots without a request, or with one that
- * cannot share the batch, have a null request. Guarded by the lock of the sequences.
+ * The direct strategy: the place of a sequence in each batch is its slot. Slots without a request, or with a request
+ * that cannot share the batch, have a null request. Guarded by the lock of the sequences.
  *
  * <p>A batch ends with the last slot that has a request. It is taken when the first request has waited for the maximum
  * delay, or when enough slots have a request.

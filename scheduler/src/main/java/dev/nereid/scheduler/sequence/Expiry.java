@@ -1,11 +1,11 @@
 package dev.nereid.scheduler.sequence;
 
-/** A time at which something waiting expires. Guarded by the lock of the sequences. */
+/** A time at which a waiting sequence or request expires. Guarded by the lock of the sequences. */
 final class Expiry {
     /** The first nanosecond at which it is expired, on the scale of the clock. */
     final long nanos;
 
-    /** What to do then, under the lock. */
+    /** The action at that time, under the lock. */
     private final Runnable action;
 
     /** The index in the heap; maintained by the heap, below 0 outside of it. */

@@ -15,16 +15,16 @@ import org.jspecify.annotations.Nullable;
  * The sequences of one instance, and the thread that runs it. Guarded by the lock of the sequences, which the methods
  * of {@link WorkSource} take; the caller of the others holds it.
  *
- * <p><b>Wake-ups.</b> The instance's own thread sleeps while there is no batch. A change that may make one wakes it; so
- * does time, if requests wait for others. While another thread runs the instance directly, its own thread sleeps; the
- * end of the direct execution wakes it if anything is left.
+ * <p><b>Wake-ups.</b> The instance's own thread sleeps while there is no batch. A change that may make a batch wakes
+ * it; so does time, if requests wait for others. While another thread runs the instance directly, its own thread
+ * sleeps; the end of the direct execution wakes it if work is left.
  */
 final class InstanceQueue implements SequenceInstance, WorkSource {
     /**
-     * How an instance is used.
+     * The use of an instance by a strategy.
      *
      * @param oneByOne whether each execution ends before the next one begins
-     * @param returns takes requests that are to be executed again; {@code null} if none is
+     * @param returns takes requests that are to be rescheduled; {@code null} if none is
      */
     record Uses(boolean oneByOne, @Nullable SequenceReturns returns) {}
 
@@ -42,18 +42,18 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
 
     private final Uses uses;
 
-    /** Whether another thread runs the instance. */
+    /** {@code true} while another thread runs the instance. */
     private boolean direct;
 
-    /** Whether sequences may get a slot of the instance. */
+    /** {@code true} if sequences may get a slot of the instance. */
     private boolean open;
 
     private boolean retired;
 
-    /** Whether the backend keeps batches from the instance. */
+    /** {@code true} if the backend marked the instance as unavailable. */
     private boolean unavailable;
 
-    /** The sequences that ended, and of which the instance was not told. */
+    /** The ended sequences of which the instance is not notified. */
     private final List<EndedSequence> ended = new ArrayList<>(0);
 
     private int deferred;
@@ -64,10 +64,9 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     /**
      * Creates the queue of an instance, which is not registered.
      *
-     * @param owner has the sequences
+     * @param owner the table of the sequences
      * @param slots its free slots
      * @param strategy makes batches of the requests in these slots
-     * @param uses how the instance is used
      */
     InstanceQueue(
             SequenceTable owner,
@@ -230,7 +229,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
         }
     }
 
-    /** Lets sequences get slots: the instance is warm. */
+    /** Opens the slots for sequences: the instance is warm. */
     private void open() {
         if (!open && handle != null) {
             open = true;
@@ -365,7 +364,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
         open();
     }
 
-    /** Sleeps until the thread is woken, or the requests that wait have waited long enough. */
+    /** Sleeps until the thread is woken, or the waiting requests have waited long enough. */
     private void await() {
         if (lock.runLater()) {
             return;

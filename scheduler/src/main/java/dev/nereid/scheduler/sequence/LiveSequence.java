@@ -11,9 +11,9 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One sequence, from its start to the end of its last execution. Guarded by the lock of the sequences.
+ * A sequence, from its start to the end of its last execution. Guarded by the lock of the sequences.
  *
- * <p>It waits in the backlog, or has a slot of an instance. One of its requests at most is in execution.
+ * <p>It waits in the backlog, or has a slot of an instance. At most one of its requests is in execution.
  */
 final class LiveSequence {
     /**
@@ -21,7 +21,7 @@ final class LiveSequence {
      *
      * @param tensor the id
      * @param memory keeps it alive
-     * @param between all controls of a request that is neither the first nor the last one; immutable
+     * @param between all controls of a request between the first and the last one; immutable
      */
     record IdTensor(Tensor tensor, ReferenceCountedMemory memory, List<NamedTensor> between) {}
 
@@ -38,33 +38,39 @@ final class LiveSequence {
     /** The slot of the instance. */
     int slot;
 
-    /** Whether a request is in execution. */
+    /** {@code true} while a request is in execution. */
     boolean busy;
 
     /**
-     * The last request if its sender was open at the end of the execution, and at the last look after that: the sequence is
-     * not idle until it ends. {@code null} otherwise.
+     * The last request if its sender was open at the end of the execution, and at the last check after that: the
+     * sequence is not idle until the sender ends. {@code null} otherwise.
      */
     @Nullable
     ScheduledRequest responding;
 
-    /** Whether the client of the request that goes first does not read its responses, so that it is not executed. */
+    /**
+     * {@code true} while the client of the request that goes first does not read its responses, so that the request is
+     * not executed.
+     */
     boolean paused;
 
-    /** Whether no request may follow those that wait. */
+    /** {@code true} if no request may follow the waiting ones. */
     boolean over;
 
-    /** Whether a request has begun. */
+    /** {@code true} if a request has begun. */
     boolean started;
 
-    /** Why it ends; {@code null} while it does not. */
+    /** The reason why it ends; {@code null} while it goes on. */
     @Nullable
     SequenceEndReason reason;
 
-    /** Whether it has ended, and its memory is released. */
+    /** {@code true} if it has ended, and its memory is released. */
     boolean finished;
 
-    /** When it expires if no request comes, while it is idle; when its next request could be taken, while it has one. */
+    /**
+     * The time at which an idle sequence expires without a request; for a sequence with a request, the time since which
+     * that could be taken.
+     */
     long nanos;
 
     /** The expiry in the backlog; {@code null} for none. */
@@ -101,7 +107,7 @@ final class LiveSequence {
     /**
      * Returns whether the next requests of two sequences may share a batch, as far as their states are concerned.
      *
-     * @param begun whether the request of the other one has begun, so that its states are those of that request
+     * @param begun whether the request of the other sequence has begun: its states are the states of that request then
      */
     boolean joins(LiveSequence other, boolean begun) {
         SequenceStates own = states;
@@ -219,8 +225,8 @@ final class LiveSequence {
     }
 
     /**
-     * Gives up the memory of the sequence, once: all sequences that end together have done so before any is released,
-     * so that no state is moved out of a buffer which another one is about to leave.
+     * Gives up the memory of the sequence, once. All sequences that end together give up their memory before any memory
+     * is released. So no state is moved out of a buffer that another sequence is about to leave.
      *
      * @param release releases memory, which may run code of the backend
      */

@@ -10,17 +10,18 @@ import dev.nereid.scheduler.request.ScheduledRequest;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The oldest strategy: the next requests of all sequences wait together, and make batches as those of the dynamic
- * batcher do. Guarded by the lock of the sequences.
+ * The oldest strategy: the next requests of all sequences form batches together. They wait like requests of the dynamic
+ * batcher. Guarded by the lock of the sequences.
  *
- * <p>One request of a sequence waits here at a time, and none while one is in execution; so a batch never has two.
+ * <p>One request of a sequence waits here at a time, and none while one is in execution; so a batch never has two
+ * requests of a sequence.
  */
 final class OldestSlots implements SlotStrategy, QueueView {
     private final SequenceExecutions executions;
     private final EqualInputs equalInputs;
     private final BatchPlanner planner;
 
-    /** The sequences whose next request may be taken, in the order in which that became so. */
+    /** The sequences with a next request that may be taken, in the order in which they became ready. */
     private final SequenceList ready = new SequenceList();
 
     /** The number of sequences with a request that the first batch waits for; 0 for none. */
@@ -106,12 +107,12 @@ final class OldestSlots implements SlotStrategy, QueueView {
         }
     }
 
-    /** Returns whether the next request of a sequence may share the batch of another one, which has begun. */
+    /** Returns whether the next request of a sequence may share the batch of another sequence, which has begun. */
     private boolean joins(LiveSequence sequence, LiveSequence leader, SequenceEntry template) {
         return sequence.joins(leader, true) && equalInputs.join(template, sequence.first());
     }
 
-    /** Returns a sequence or the first one behind it whose request is not completed; {@code null} for none. */
+    /** Returns a sequence, or the first one behind it, with a request that is not completed; {@code null} for none. */
     private static @Nullable LiveSequence nextWaiting(@Nullable LiveSequence from) {
         LiveSequence sequence = from;
         while (sequence != null && !sequence.isReady()) {

@@ -5,41 +5,41 @@ import static java.util.Objects.requireNonNull;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The own thread of an instance with sequences: it sleeps, is woken, and may start late. Guarded by the lock of the
- * sequences, which the caller holds.
+ * Starts, wakes and pauses the own thread of an instance with sequences. Guarded by the lock of the sequences, which
+ * the caller holds.
  *
  * <p>An instance may have no thread yet. To wake it is to start its thread, after the release of the lock.
  */
 final class OwnThread {
     private final SequenceLock lock;
 
-    /** The thread, once it takes batches, or the one that waits to remove the instance. */
+    /** The thread, once it takes batches, or the thread that waits to remove the instance. */
     private @Nullable Thread thread;
 
     private @Nullable Runnable starter;
 
-    /** Whether the thread is about to start. */
+    /** {@code true} if the thread is about to start. */
     private boolean starting;
 
-    /** Whether the thread sleeps, and was not woken. */
+    /** {@code true} while the thread sleeps, and was not woken. */
     private boolean sleeping;
 
-    /** Whether it sleeps until {@link #wakeNanos} at the latest. */
+    /** {@code true} if it sleeps until {@link #wakeNanos} at the latest. */
     private boolean timed;
 
     private long wakeNanos;
 
-    /** When it began to sleep. */
+    /** The time at which it began to sleep. */
     private long sleptNanos;
 
-    /** Whether the thread was woken to end, unless there is work. */
+    /** {@code true} if the thread was woken to end, unless there is work. */
     private boolean resting;
 
     OwnThread(SequenceLock lock) {
         this.lock = lock;
     }
 
-    /** Lets the thread be started, if there is none. */
+    /** Sets the action that starts the thread, if there is none. */
     boolean startLate(Runnable start) {
         if (thread == null) {
             starter = start;
@@ -56,7 +56,7 @@ final class OwnThread {
         }
     }
 
-    /** Wakes the thread to end, if it sleeps without a limit since a time or longer. */
+    /** Wakes the thread to end, if it has slept without a limit since a time or longer. */
     void rest(long sinceNanos) {
         if (sleeping && !timed && sleptNanos - sinceNanos <= 0) {
             resting = true;

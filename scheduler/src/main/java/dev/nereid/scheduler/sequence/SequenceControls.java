@@ -138,7 +138,7 @@ final class SequenceControls {
         return withId(flags, write(id, type, text, data));
     }
 
-    /** Returns the text of an id. Requests whose id has another type than the model wants are refused before. */
+    /** Returns the text of an id. Requests with an id of another type than configured are refused before. */
     private static byte[] text(Sequence.Id id) {
         return switch (id) {
             case Sequence.Id.Text text -> text.value().getBytes(StandardCharsets.UTF_8);
@@ -151,7 +151,6 @@ final class SequenceControls {
         return id instanceof Sequence.Id.Numeric number ? number.value() : 0;
     }
 
-    /** Returns the number of controls. */
     int size() {
         return controls.size();
     }

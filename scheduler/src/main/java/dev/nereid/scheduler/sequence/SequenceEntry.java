@@ -24,11 +24,11 @@ final class SequenceEntry implements QueuePosition, EqualInputs.Candidate {
     @Nullable
     LiveSequence sequence;
 
-    /** The sequence to which the request belongs, also while it does not wait; {@code null} if it never did. */
+    /** The sequence to which the request belongs, also while it does not wait; {@code null} if it never waited. */
     @Nullable
     LiveSequence home;
 
-    /** Why the sequence before this one ends when this request starts another one of the same id. */
+    /** The reason of the end of the sequence before, when this request starts another sequence of the same id. */
     SequenceEndReason endBefore = SequenceEndReason.REPLACED;
 
     /** The deadline of its client; {@code null} for none. */

@@ -6,7 +6,7 @@ import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Sequence;
 
-/** Creates the errors of sequences. Where the reference server has a text, it is that text. */
+/** Creates the errors of sequences. They have the texts of the reference server where it has one. */
 final class SequenceErrors {
     private SequenceErrors() {}
 
@@ -34,7 +34,7 @@ final class SequenceErrors {
         return unavailable("timeout of the corresponding sequence has been expired");
     }
 
-    /** The instance of the sequence is gone, and the state that its backend kept. */
+    /** The instance of the sequence is gone, with the state that its backend kept. */
     static InferenceException instanceGone(CheckedRequest request, Sequence.Id id) {
         return unavailable("sequence " + text(id) + " of model '" + request.model() + "' version " + request.version()
                 + " has ended: its instance failed beyond repair; start the sequence again");

@@ -8,7 +8,9 @@ import dev.nereid.scheduler.request.StateSink;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** One execution of a request of a sequence, with its control inputs and states. Confined as {@link ExecutionInputs}. */
+/**
+ * One execution of a request of a sequence, with its control inputs and states. Confined like {@link ExecutionInputs}.
+ */
 final class SequenceExecution implements ExecutionInputs, Runnable {
     /** The row of a request that may have any. */
     static final int ANY_ROW = -1;
@@ -23,7 +25,7 @@ final class SequenceExecution implements ExecutionInputs, Runnable {
     /** The execution of the same batch that was released after this one. */
     private @Nullable SequenceExecution next;
 
-    /** The last one of those behind this one; itself if there is none. Of the first one of a batch alone. */
+    /** The last execution behind this one; itself if there is none. Set in the first execution of a batch alone. */
     private SequenceExecution last = this;
 
     /**
@@ -104,7 +106,7 @@ final class SequenceExecution implements ExecutionInputs, Runnable {
         return this;
     }
 
-    /** Ends this execution, and those of the same batch that were released after it. */
+    /** Ends this execution, and the executions of the same batch that were released after it. */
     @Override
     public void run() {
         owner.released(this);

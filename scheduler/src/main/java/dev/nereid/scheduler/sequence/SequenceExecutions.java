@@ -29,7 +29,7 @@ final class SequenceExecutions {
      *
      * @param inputs makes the inputs of executions
      * @param ends counts the sequences that another one replaces
-     * @param iterative whether each request is a sequence, which ends when it is not executed again
+     * @param iterative whether each request is a sequence, which ends when it is not rescheduled
      */
     SequenceExecutions(
             SequenceTable table, SequenceLock lock, SequenceInputs inputs, SequenceEnds ends, boolean iterative) {
@@ -40,7 +40,7 @@ final class SequenceExecutions {
         this.iterative = iterative;
     }
 
-    /** Returns whether no more requests are accepted, so that those that wait go at once. */
+    /** Returns whether no more requests are accepted, so that waiting requests go at once. */
     boolean isStopped() {
         return table.isStopped();
     }

@@ -3,8 +3,8 @@ package dev.nereid.scheduler.sequence;
 /**
  * A hold of all batches until requests wait.
  *
- * @param requests the requests of sequences with a slot
- * @param backlogged the requests in the backlog
+ * @param requests the number of requests of sequences with a slot
+ * @param backlogged the number of requests in the backlog
  */
 record SequenceHold(int requests, int backlogged) {
     /**

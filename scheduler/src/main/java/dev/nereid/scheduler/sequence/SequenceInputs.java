@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** What the requests of sequences get beside the inputs of their clients: controls and states. Safe for use by any thread. */
+/** Makes the controls and states that requests of sequences get beside their inputs. Safe for use by any thread. */
 final class SequenceInputs {
     private final ModelScope model;
     private final ModelScope uncounted;
@@ -37,7 +37,7 @@ final class SequenceInputs {
         this.zeros = plan.isDirect() && plan.slots() > 1 ? new ZeroMemory(model.memory()) : null;
     }
 
-    /** Returns what decides which inputs of clients may share a batch. */
+    /** Returns the rule for inputs of clients that may share a batch. */
     EqualInputs equalInputs() {
         return equalInputs;
     }
@@ -47,7 +47,6 @@ final class SequenceInputs {
         return states.bytes();
     }
 
-    /** Returns the name of the model. */
     String modelName() {
         return model.settings().name();
     }
@@ -78,9 +77,9 @@ final class SequenceInputs {
     }
 
     /**
-     * Returns the control inputs of a request and the states of its sequence, which begin anew at a start.
+     * Returns the control inputs of a request and the states of its sequence. A start resets the states.
      *
-     * @param release runs what releases the memory of states later: it may run code of the backend
+     * @param release runs actions that release the memory of states later: they may run code of the backend
      */
     List<NamedTensor> of(LiveSequence sequence, SequenceEntry entry, Consumer<Runnable> release) {
         List<NamedTensor> flags = controls.of(entry.starts(), entry.ends(), sequence.idTensor());

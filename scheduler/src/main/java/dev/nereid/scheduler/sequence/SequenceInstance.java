@@ -6,7 +6,7 @@ import dev.nereid.scheduler.request.ScheduledRequest;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** An instance with its sequences, as the table of all sequences sees it. Guarded by the lock of the sequences. */
+/** An instance with its sequences, for the table of all sequences. Guarded by the lock of the sequences. */
 interface SequenceInstance {
     /** Returns the lowest free slot for a new sequence; {@link Integer#MAX_VALUE} if there is none. */
     int lowestFree();
@@ -14,7 +14,7 @@ interface SequenceInstance {
     /** Returns the number of slots with a sequence. */
     int slotsUsed();
 
-    /** Returns the number of slots that have a sequence or are for new ones. */
+    /** Returns the number of slots that have a sequence or are free for new sequences. */
     int slots();
 
     /** Gives the lowest free slot to a sequence. */

@@ -4,7 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import org.jspecify.annotations.Nullable;
 
-/** A list of sequences whose links lie in them. Guarded by the lock of the sequences. */
+/** A linked list of sequences, with the links in the sequences. Guarded by the lock of the sequences. */
 final class SequenceList {
     private @Nullable LiveSequence first;
     private @Nullable LiveSequence last;

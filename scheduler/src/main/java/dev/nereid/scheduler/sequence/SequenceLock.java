@@ -10,8 +10,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The one lock of the sequences of a model. Safe for use by any thread. What follows from a change is done by the thread
- * that releases the lock, afterwards: threads are woken, and requests are rejected, whose observers are foreign code.
+ * Locks the sequences of a model. Safe for use by any thread. The thread that releases the lock does the work that
+ * follows from a change, afterwards: it wakes threads and rejects requests, since observers of requests are foreign
+ * code.
  *
  * <p>It is never taken twice by one thread.
  */
@@ -23,7 +24,7 @@ final class SequenceLock extends ReentrantLock {
     /** The thread to wake next; written while the lock is held. */
     private transient @Nullable Thread toWake;
 
-    /** What to do after the release, in this order; written while the lock is held. */
+    /** The actions after the release, in this order; written while the lock is held. */
     private transient List<Runnable> later = List.of();
 
     /** Wakes a thread when the lock is released, or earlier. The caller holds the lock. */
@@ -32,7 +33,7 @@ final class SequenceLock extends ReentrantLock {
         toWake = thread;
     }
 
-    /** Runs an action when the lock is released, on the thread that releases it. What it throws is logged. */
+    /** Runs an action when the lock is released, on the thread that releases it. Its failures are logged. */
     void later(Runnable action) {
         if (later.isEmpty()) {
             later = new ArrayList<>(2);
@@ -41,10 +42,10 @@ final class SequenceLock extends ReentrantLock {
     }
 
     /**
-     * Releases the lock to run what waits for that, and takes it again. Before a thread marks itself as sleeping: an
-     * action that waits for something would use up the wake-up that the mark allows.
+     * Releases the lock to run the waiting actions, and takes it again. Called before a thread marks itself as
+     * sleeping: an action that waits for something would use up the wake-up that the mark allows.
      *
-     * @return whether anything waited, so that the caller has to look again
+     * @return whether an action waited, so that the caller has to check its condition again
      */
     boolean runLater() {
         if (later.isEmpty()) {
@@ -66,7 +67,7 @@ final class SequenceLock extends ReentrantLock {
         }
     }
 
-    /** Does as {@link #sleep(Object)} for a limited time, above 0. */
+    /** Sleeps like {@link #sleep(Object)}, for a limited time, above 0. */
     void sleep(Object blocker, long nanos) {
         unlock();
         try {
@@ -90,7 +91,7 @@ final class SequenceLock extends ReentrantLock {
         }
     }
 
-    /** Runs an action; those behind it are run also if it fails. */
+    /** Runs an action; later actions are run also if it fails. */
     private static void run(Runnable action) {
         try {
             action.run();
@@ -99,7 +100,7 @@ final class SequenceLock extends ReentrantLock {
         }
     }
 
-    /** Not supported: a thread that awaits a condition would not do what follows. */
+    /** Not supported: a thread that awaits a condition would not run the waiting actions. */
     @Override
     public Condition newCondition() {
         throw new UnsupportedOperationException("newCondition: not supported (expected: sleep and wake)");

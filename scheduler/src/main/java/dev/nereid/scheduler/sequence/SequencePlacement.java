@@ -9,8 +9,8 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The instances of a model and their slots, and the backlog: the sequences that wait for a slot. Guarded by the lock of
- * the sequences, which the caller holds.
+ * Places the sequences of a model in slots of instances, or in the backlog. Sequences in the backlog wait for a slot.
+ * Guarded by the lock of the sequences, which the caller holds.
  *
  * <p>A sequence gets the lowest free slot over all instances; of the backlog, the oldest one goes first.
  */
@@ -20,13 +20,13 @@ final class SequencePlacement {
     private final SequenceList backlog = new SequenceList();
     private final List<SequenceInstance> instances = new ArrayList<>();
 
-    /** Until when no instance takes a batch; {@code null} for no hold. */
+    /** The hold during which no instance takes a batch; {@code null} for none. */
     private @Nullable SequenceHold hold;
 
     /**
      * Creates a placement without instances.
      *
-     * @param times has the expiries of sequences in the backlog
+     * @param times the expiries of sequences in the backlog
      */
     SequencePlacement(LongSupplier nanoTime, SequenceTimes times) {
         this.nanoTime = nanoTime;
@@ -134,7 +134,7 @@ final class SequencePlacement {
         }
     }
 
-    /** Lets all instances take batches. */
+    /** Ends the hold: all instances take batches. */
     void endHold() {
         hold = null;
         long now = nanoTime.getAsLong();
@@ -145,10 +145,10 @@ final class SequencePlacement {
     }
 
     /**
-     * Returns how many sequences there are.
+     * Returns the numbers of sequences.
      *
      * @param unfinished the number of sequences that have not ended
-     * @param stopped whether free slots stay so
+     * @param stopped whether free slots stay free
      */
     SequenceUse use(int unfinished, boolean stopped, SequenceUse.States states, Map<SequenceEndReason, Long> ended) {
         int used = 0;

@@ -15,7 +15,7 @@ import java.util.List;
  * @param controls the control inputs, in the order of the configuration
  * @param states the states that the server keeps, in the order of the configuration
  * @param slots the sequences that one instance has at a time, at least 1
- * @param maxQueueDelayNanos the maximum time that a request waits for those of other sequences; 0 for none
+ * @param maxQueueDelayNanos the maximum time that a request waits for requests of other sequences; 0 for none
  * @param minimumSlotUtilization the part of the slots that have to have a request before that time, from 0 to 1; of the
  *     direct strategy alone
  * @param preferredSizes the batch sizes that are taken before that time; empty for the model's maximum alone; of the
@@ -57,7 +57,7 @@ public record SequencePlan(
         return batching.strategy() == SequenceBatching.Strategy.DIRECT;
     }
 
-    /** Returns how long a sequence may have no request. */
+    /** Returns the time for which a sequence may have no request. */
     long maxIdleNanos() {
         try {
             return batching.maxIdle().toNanos();

@@ -19,16 +19,16 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The sequences of one model: a table of those that live, in front of one queue for each instance. Guarded by one lock;
- * no backend, observer or other foreign code is called under it.
+ * Queues the requests of sequences of one model, in one queue for each instance. A table has the live sequences.
+ * Guarded by one lock; no backend, observer or other foreign code is called under it.
  *
  * <p><b>Slots.</b> A sequence gets the lowest free slot over all instances with its first request, and keeps it until
  * its last request is taken. Without a free slot it waits in the backlog, of which the oldest sequence gets the next
  * slot. One request of a sequence is in execution at a time, in the order of arrival.
  *
  * <p><b>Ends.</b> A sequence ends with the request that says so, if it is idle for too long, if the timeout of one of
- * its requests expires in the backlog, or if one of its requests is cancelled while it waits: that one and all later
- * ones are cancelled then, and those before it are executed. A stop ends sequences as soon as they are idle.
+ * its requests expires in the backlog, or if one of its requests is cancelled while it waits: that request and all
+ * later ones are cancelled then, and earlier requests are executed. A stop ends sequences as soon as they are idle.
  */
 public final class SequenceQueue implements RequestIntake {
     private final ModelScope model;
@@ -39,8 +39,8 @@ public final class SequenceQueue implements RequestIntake {
     private final SequenceLock lock = new SequenceLock();
 
     /**
-     * Whether an execution is a step that counts even if its client leaves meanwhile. An iterative request is a whole
-     * sequence, and a decoupled one may send responses for long: their backends are notified.
+     * {@code true} if an execution is a step that counts even if its client leaves meanwhile. An iterative request is a
+     * whole sequence, and a decoupled one may send responses for long: their backends are notified.
      */
     private final boolean isStep;
 
@@ -137,7 +137,7 @@ public final class SequenceQueue implements RequestIntake {
         return offer(entry, fresh, mayRun);
     }
 
-    /** Returns the position in a sequence; an iterative request is one of its own. */
+    /** Returns the position in a sequence; an iterative request is a separate sequence. */
     private @Nullable Sequence position(ScheduledRequest request) {
         Sequence given = request.checked().options().sequence().orElse(null);
         if (!plan.batching().iterative()) {
@@ -150,7 +150,7 @@ public final class SequenceQueue implements RequestIntake {
         return own;
     }
 
-    /** Returns whether the client starts a sequence, so that none of that id has to live. */
+    /** Returns whether the client starts a sequence, so that no sequence of that id needs to live. */
     private static boolean mayStart(ScheduledRequest request, Sequence position) {
         Sequence given = request.checked().options().sequence().orElse(null);
         return (given != null && given.id().equals(position.id()) ? given : position).start();
@@ -231,8 +231,8 @@ public final class SequenceQueue implements RequestIntake {
     }
 
     /**
-     * Holds all batches back until requests wait, once. A stop ends the hold, and so does a reload. Called before the
-     * first instance is added.
+     * Delays all batches until requests wait, once. A stop ends the hold, and so does a reload. Called before the first
+     * instance is added.
      *
      * @param requests the requests of sequences with a slot: of all instances with the direct strategy; of each
      *     instance, one for each sequence, with the oldest; 0 for none
@@ -326,7 +326,7 @@ public final class SequenceQueue implements RequestIntake {
         }
     }
 
-    /** Returns the number of sequences to which requests may be added, those in the backlog included. */
+    /** Returns the number of sequences to which requests may be added; sequences in the backlog count. */
     public int sequences() {
         lock.lock();
         try {
@@ -343,7 +343,7 @@ public final class SequenceQueue implements RequestIntake {
 
     /**
      * Returns the number of states that were copied: because they did not lie in the order of their batch, or so that a
-     * few do not keep the buffer of many. Those of earlier queues of the model version are included.
+     * few states do not keep the buffer of many. Copies by earlier queues of the model version are included.
      */
     public long copiedStates() {
         return model.meter().stateCopies().get();

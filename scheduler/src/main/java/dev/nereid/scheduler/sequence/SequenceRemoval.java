@@ -8,8 +8,8 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * Ends many sequences at once: those of an instance that is gone, of the backlog, of the model. Guarded by the lock of the
- * sequences, which the caller holds.
+ * Ends all sequences of a lost instance, of the backlog or of the model. Guarded by the lock of the sequences, which
+ * the caller holds.
  */
 final class SequenceRemoval {
     private final SequenceTable table;
@@ -20,11 +20,7 @@ final class SequenceRemoval {
         this.placement = placement;
     }
 
-    /**
-     * Removes the waiting requests of all sequences of an instance, which end. The caller completes the requests.
-     *
-     * @param reason why they end
-     */
+    /** Removes the waiting requests of all sequences of an instance, which end. The caller completes the requests. */
     List<ScheduledRequest> removeWaiting(Slots slots, SequenceEndReason reason) {
         List<ScheduledRequest> removed = new ArrayList<>();
         for (int slot = slots.limit() - 1; slot >= 0; slot--) {
@@ -82,7 +78,7 @@ final class SequenceRemoval {
         stranded.forEach(request -> table.rejectLater(request, SchedulerErrors.stranded(request.checked())));
     }
 
-    /** Removes an instance; returns the waiting requests that no instance is left for. */
+    /** Removes an instance; returns the waiting requests if no instance is left for them. */
     List<ScheduledRequest> deregister(SequenceInstance instance) {
         placement.deregister(instance);
         List<ScheduledRequest> left = new ArrayList<>();

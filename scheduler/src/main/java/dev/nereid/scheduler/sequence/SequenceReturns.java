@@ -7,7 +7,7 @@ import dev.nereid.scheduler.request.ScheduledRequest;
 import java.util.List;
 
 /**
- * Queues requests of iterative sequences again after an execution. Safe for use by any thread.
+ * Queues rescheduled requests of iterative sequences. Safe for use by any thread.
  *
  * <p>A request keeps its slot, and goes before all others of its sequence. While its client does not read, it stays
  * there and is not executed; the other sequences go on.

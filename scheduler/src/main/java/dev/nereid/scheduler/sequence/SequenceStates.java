@@ -19,11 +19,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The present states of one sequence. Used by one thread at a time: that which takes its next request, under the lock of
- * the sequences, and then that which ends its execution. While no request is in execution, any thread may move a value
- * out of a buffer that few sequences share.
+ * Holds the present states of one sequence. Used by one thread at a time: the thread that takes its next request, under
+ * the lock of the sequences, and then the thread that ends its execution. While no request is in execution, any thread
+ * may move a value out of a buffer that few sequences share.
  *
- * <p>A new value takes the place of the present one without a copy: it lies where the backend wrote it.
+ * <p>An update replaces the present value without a copy: it lies where the backend wrote it.
  */
 final class SequenceStates implements StateSink, StateBuffer.Member {
     /**
@@ -31,7 +31,7 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
      *
      * @param input the value as an input
      * @param memory keeps it alive
-     * @param row its place beside those of other sequences; {@code null} for a buffer of its own
+     * @param row its place beside values of other sequences; {@code null} for a separate buffer
      */
     private record Present(NamedTensor input, ReferenceCountedMemory memory, StateBuffer.@Nullable Row row) {}
 
@@ -45,7 +45,7 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
     @GuardedBy("lock")
     private final @Nullable Present[] values;
 
-    /** Whether a request was taken, and its execution has not ended. */
+    /** {@code true} if a request was taken, and its execution has not ended. */
     @GuardedBy("lock")
     private boolean used;
 
@@ -73,7 +73,7 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
         return all;
     }
 
-    /** Ends the use by an execution; its new values are stored. */
+    /** Ends the use by an execution; its updates are stored. */
     void endUse() {
         List<StateBuffer> buffers = new ArrayList<>(0);
         lock.lock();
@@ -91,7 +91,7 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
         buffers.forEach(memory::endUse);
     }
 
-    /** Returns what keeps a state alive; {@code null} for memory that is never freed. */
+    /** Returns the reference that keeps a state alive; {@code null} for memory that is never freed. */
     @Nullable
     ReferenceCountedMemory memory(int index) {
         Present value = present(index);
@@ -118,10 +118,10 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
     }
 
     /**
-     * Returns whether the states have the shapes of those of another sequence.
+     * Returns whether the states have the same shapes as in another sequence.
      *
-     * @param starts whether the next request starts this sequence anew
-     * @param otherStarts the same of the other one
+     * @param starts whether the next request starts this sequence, so that its states are reset
+     * @param otherStarts the same for the other sequence
      */
     boolean join(boolean starts, SequenceStates other, boolean otherStarts) {
         for (int i = 0; i < memory.size(); i++) {
@@ -133,7 +133,7 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
     }
 
     /**
-     * Gives up the values: the sequence starts anew, or has ended.
+     * Gives up the values: the sequence starts again, or has ended.
      *
      * @param release releases their memory, which may run code of the backend
      */
@@ -146,7 +146,7 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
         }
     }
 
-    /** Replaces a value, and returns what has to be done without a lock; {@code null} for nothing. */
+    /** Replaces a value, and returns the action to be run without a lock; {@code null} for none. */
     private @Nullable Runnable replace(int index, @Nullable Present value) {
         lock.lock();
         try {

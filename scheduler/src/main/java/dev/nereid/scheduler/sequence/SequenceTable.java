@@ -27,11 +27,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The sequences of one model that live, those without a slot among them. Guarded by the lock of the sequences: the caller
- * holds it, unless a method says otherwise.
+ * Holds the live sequences of one model, with or without a slot. Guarded by the lock of the sequences: the caller holds
+ * it, unless a method says otherwise.
  *
  * <p>A sequence moves one way: to the backlog, if no slot is free; to a slot, which it keeps until its last request is
- * taken; to its end, when that request is executed. {@link #finishIfDone} is the only place that ends one.
+ * taken; to its end, when that request is executed. {@link #finishIfDone} is the only place that ends a sequence.
  */
 final class SequenceTable {
     private static final Logger LOG = LoggerFactory.getLogger(SequenceTable.class);
@@ -51,23 +51,23 @@ final class SequenceTable {
     /** The number of sequences that have not ended. */
     private int unfinished;
 
-    /** Frees what no sequence needs, whenever none lives. */
+    /** Frees memory that no sequence needs, whenever none lives. */
     private final Runnable whenIdle;
 
-    /** What to do when no sequence lives any more; {@code null} for nothing. */
+    /** The action when no sequence lives any more; {@code null} for none. */
     private @Nullable Runnable whenEmpty;
 
     private boolean stopped;
 
-    /** Whether requests are refused that wait for an instance that takes no batches. */
+    /** {@code true} if requests that wait for an instance that takes no batches are refused. */
     private boolean leaving;
 
     /**
      * Creates a table without sequences and instances.
      *
-     * @param times ends what expires
+     * @param times the expiries of sequences and requests
      * @param ends counts the sequences that end
-     * @param whenIdle frees what no sequence needs; called without the lock, whenever the last one has ended
+     * @param whenIdle frees memory that no sequence needs; called without the lock, whenever the last one has ended
      */
     SequenceTable(SequenceLock lock, LongSupplier nanoTime, SequenceTimes times, SequenceEnds ends, Runnable whenIdle) {
         this.whenIdle = whenIdle;
@@ -84,7 +84,7 @@ final class SequenceTable {
         return placement;
     }
 
-    /** Returns what ends the sequences of instances. */
+    /** Returns the removal of sequences by instance. */
     SequenceRemoval removal() {
         return removal;
     }
@@ -92,7 +92,8 @@ final class SequenceTable {
     /**
      * Adds a request to its sequence.
      *
-     * @param fresh the sequence that the request starts, if none of that id lives; {@code null} if it starts none
+     * @param fresh the sequence that the request starts, unless a sequence of that id lives; {@code null} if it starts
+     *     none
      * @param iterative whether the request is a sequence, so that its cancellation ends no other one
      */
     OfferResult add(SequenceEntry entry, @Nullable LiveSequence fresh, boolean iterative) {
@@ -177,7 +178,7 @@ final class SequenceTable {
     }
 
     /**
-     * Adds a request again after an execution, before the others of its sequence. It keeps its slot.
+     * Adds a rescheduled request, before the others of its sequence. The sequence keeps its slot.
      *
      * @param paused whether it waits for {@link #resume}
      */
@@ -203,7 +204,7 @@ final class SequenceTable {
         removal.refuseStranded();
     }
 
-    /** Lets a request that waits again be executed: its client reads. */
+    /** Ends the pause of a rescheduled request: its client reads. */
     void resume(SequenceEntry entry) {
         LiveSequence sequence = entry.sequence;
         SequenceInstance instance = sequence == null ? null : sequence.instance;
@@ -219,7 +220,7 @@ final class SequenceTable {
         instance.wakeForWork(now);
     }
 
-    /** Ends an iterative sequence whose request is done; one of the same id that waits is next. */
+    /** Ends an iterative sequence after its request; a waiting one of the same id is next. */
     void endIteration(LiveSequence sequence, SequenceEndReason reason) {
         sequence.busy = false;
         if (sequence.head() == null) {
@@ -250,7 +251,7 @@ final class SequenceTable {
 
     // Requests that leave.
 
-    /** Removes a request, and cancels those behind it that belong to the same sequence, which ends. */
+    /** Removes a request, and cancels the requests behind it that belong to the same sequence, which ends. */
     void cancel(LiveSequence sequence, SequenceEntry entry) {
         SequenceEntry following = entry.next;
         SequenceEntry before = unlink(sequence, entry);
@@ -278,8 +279,8 @@ final class SequenceTable {
     }
 
     /**
-     * Ends a sequence after the requests that wait, if it lives: one that was to follow them, or to start another one in
-     * its place, was cancelled before it was added.
+     * Ends a sequence after the requests that wait, if it lives. A request that was to follow them, or to start another
+     * sequence in its place, was cancelled before it was added.
      */
     void cancel(Sequence.Id id) {
         LiveSequence sequence = live.get(id);
@@ -288,7 +289,7 @@ final class SequenceTable {
         }
     }
 
-    /** Removes an iterative request. Those behind it are sequences of their own. */
+    /** Removes an iterative request. The requests behind it are separate sequences. */
     void cancelIteration(LiveSequence sequence, SequenceEntry entry) {
         boolean goesFirst = !sequence.busy && sequence.head() == entry;
         unlink(sequence, entry);
@@ -344,7 +345,7 @@ final class SequenceTable {
         });
     }
 
-    /** Frees slot and memory of a sequence that has ended and has no request left. */
+    /** Frees slot and memory of a sequence that has ended and has no more requests. */
     private void finishIfDone(LiveSequence sequence) {
         if (sequence.finished || sequence.busy || sequence.head() != null) {
             return;
@@ -366,7 +367,7 @@ final class SequenceTable {
         }
     }
 
-    /** Returns why a sequence ended without its last request. */
+    /** Returns the reason, for the backend, why a sequence ended without its last request. */
     static SequenceEnd forBackend(SequenceEndReason reason) {
         return switch (reason) {
             case IDLE -> SequenceEnd.IDLE;
@@ -387,7 +388,7 @@ final class SequenceTable {
         left(sequence, sequence.poll());
     }
 
-    /** Goes on with a sequence whose execution has ended. */
+    /** Goes on with a sequence after the end of its execution. */
     void becameFree(LiveSequence sequence) {
         long now = nanoTime.getAsLong();
         if (sequence.head() != null) {
@@ -414,7 +415,7 @@ final class SequenceTable {
 
     // Time, and the end.
 
-    /** Ends what has expired. */
+    /** Ends the expired sequences, and rejects the expired requests. */
     void expire() {
         long now = nanoTime.getAsLong();
         times.expire(now, sequence -> {
@@ -464,12 +465,12 @@ final class SequenceTable {
         return live.size();
     }
 
-    /** Returns how many sequences there are. */
+    /** Returns the numbers of sequences. */
     SequenceUse use(SequenceUse.States states, Map<SequenceEndReason, Long> ended) {
         return placement.use(unfinished, stopped, states, ended);
     }
 
-    /** Refuses requests from now on that wait for an instance that takes no batches. */
+    /** From now on, requests that wait for an instance that takes no batches are refused. */
     void leave() {
         leaving = true;
         removal.refuseStranded();

@@ -6,8 +6,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What ends by time: idle sequences, sequences in the backlog, requests with a deadline. Guarded by the lock of the
- * sequences; one timeout is scheduled to the earliest time, or earlier.
+ * Expires idle sequences, sequences in the backlog, and requests with a deadline. Guarded by the lock of the sequences;
+ * one timeout is scheduled to the earliest time, or earlier.
  *
  * <p>All sequences may be idle for the same time, so a list has them in the order of their end.
  */
@@ -21,7 +21,7 @@ final class SequenceTimes {
     private final SequenceList idle = new SequenceList();
     private final ExpiryHeap heap = new ExpiryHeap();
 
-    /** Whether the timeout is scheduled, or about to be. */
+    /** {@code true} if the timeout is scheduled, or about to be. */
     private boolean scheduled;
 
     /** The time of that schedule. */
@@ -67,7 +67,8 @@ final class SequenceTimes {
     }
 
     /**
-     * Handles what has expired. Called by the timeout, under the lock; each call ends, since it removes what it handles.
+     * Handles expired sequences and requests. Called by the timeout, under the lock; each call ends, since it removes
+     * every expiry that it handles.
      *
      * @param onIdle ends a sequence that is removed from the idle ones
      */

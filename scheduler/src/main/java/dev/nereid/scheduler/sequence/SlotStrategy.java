@@ -7,11 +7,7 @@ interface SlotStrategy {
     /** The wait while no request waits for others. */
     long NOTHING_WAITS = Long.MAX_VALUE;
 
-    /**
-     * Records that a sequence changed: its next request may be taken now, or not any more.
-     *
-     * @param now the time
-     */
+    /** Records that a sequence changed: its next request may be taken now, or not any more. */
     void changed(LiveSequence sequence, long now);
 
     /** Called once, when the instance takes no more batches. */

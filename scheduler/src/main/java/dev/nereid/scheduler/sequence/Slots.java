@@ -15,11 +15,7 @@ final class Slots {
 
     private int used;
 
-    /**
-     * Creates free slots.
-     *
-     * @param capacity their number
-     */
+    /** Creates free slots. */
     Slots(int capacity) {
         this.capacity = capacity;
     }

@@ -24,11 +24,11 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The states of a model, and the memory that its sequences hold. Used by any thread.
+ * The states of a model, and the memory of its sequences. Used by any thread.
  *
- * <p>Values of one batch share a buffer. When half of its sequences have other values, those of the others are moved to
- * memory of their own. A buffer most rows of which were of null requests stays as long as it is one of the last of as
- * many as there are instances: a batch of the same slots gets it without a copy.
+ * <p>Values of one batch share a buffer. When half of its sequences have other values, the values of the others are
+ * moved to separate memory. Buffers with mostly rows of null requests stay, as many of the latest as there are
+ * instances: a batch of the same slots gets such a buffer without a copy.
  */
 final class StateMemory {
     private static final int ALIGNMENT = 64;
@@ -56,7 +56,7 @@ final class StateMemory {
      *
      * @param states the states of the model
      * @param memory allocates values that are moved
-     * @param copies counts values that are copied: joined with others, the beginning of a new one, or moved out of a
+     * @param copies counts values that are copied: joined with others, the beginning of an update, or moved out of a
      *     buffer
      */
     StateMemory(List<InitialState> states, TensorMemory memory, AtomicLong copies) {
@@ -97,7 +97,7 @@ final class StateMemory {
         return initial.get(index);
     }
 
-    /** Returns whether the new value of a state begins with the present one. */
+    /** Returns whether an update of a state begins with the present value. */
     boolean isSameBuffer(int index) {
         return states.get(index).spec().sameBuffer();
     }
@@ -147,14 +147,14 @@ final class StateMemory {
         DeviceCopies.copy(value, to.place(), to.segment(), memory);
     }
 
-    /** Called without a lock when a sequence has another value than that in a buffer. */
+    /** Called without a lock when a sequence has another value than the one in a buffer. */
     void left(StateBuffer buffer) {
         if (buffer.isLeft()) {
             buffer.moveOut();
         }
     }
 
-    /** Called without a lock when a sequence with a value in a buffer is in use no longer. */
+    /** Called without a lock when a sequence with a value in a buffer is not in use any more. */
     void endUse(StateBuffer buffer) {
         if (buffer.isLeft()) {
             buffer.moveOut();

@@ -1,4 +1,4 @@
-/** Sequences of requests to stateful models: which instance they are on, and the batches of that instance. */
+/** Sequences of requests to stateful models: their instances, and the batches of each instance. */
 @NullMarked
 package dev.nereid.scheduler.sequence;
 
