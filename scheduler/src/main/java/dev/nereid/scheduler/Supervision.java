@@ -15,8 +15,8 @@ import java.util.Optional;
  * @param executionLimit the time limit of an execution; zero for none
  * @param loadLimit the time limit of a load, and of one execution of its warm-up; zero for none
  * @param outputCheckInterval one response in this many is checked for outputs that change too late; 0 for none
- * @param strictOutputs whether outputs that do not fit the configuration are errors, for tests of models; otherwise they
- *     are passed on or dropped, and reported once
+ * @param strictOutputs whether outputs that do not fit the configuration are errors, for tests of models; otherwise
+ *     they are sent or dropped, and reported once
  */
 public record Supervision(
         FatalErrorHandler fatalErrors,
@@ -41,7 +41,6 @@ public record Supervision(
      * Returns the same supervision with another limit for executions.
      *
      * @param changed the time limit of an execution; zero for none
-     * @return the changed supervision
      */
     public Supervision withExecutionLimit(Duration changed) {
         return new Supervision(fatalErrors, watchdog, changed, loadLimit, outputCheckInterval, strictOutputs);

@@ -72,7 +72,6 @@ public interface BackendCallbacks extends Executor {
      * Reads the stacks of some of its {@linkplain #threads threads}, for a report on a model. Threads that execute other models
      * of the plugin, or run their tasks, are left out.
      *
-     * @param model the model
      * @return the first stack with the others; {@code null} if no thread is in code of the backend
      */
     default @Nullable Throwable stacks(ModelSettings model) {

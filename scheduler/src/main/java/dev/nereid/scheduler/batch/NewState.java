@@ -47,7 +47,7 @@ final class NewState implements SequenceState {
          */
         Tensor received(Tensor value, ReferenceCountedMemory memory);
 
-        /** Counts a new value that was copied, since it lies in memory that is gone before the next execution. */
+        /** Counts an update that was copied, since it lies in memory that is gone before the next execution. */
         void copied(String output);
 
         /** Returns whether a state is written the other way: for the whole batch, or for one of its requests. */
@@ -71,7 +71,7 @@ final class NewState implements SequenceState {
     private @Nullable StateBuffer buffer;
 
     /**
-     * Creates a state without a new value.
+     * Creates a state without an update.
      *
      * @param spec its name, type and dimensions
      * @param items the first dimension of the value if the model batches

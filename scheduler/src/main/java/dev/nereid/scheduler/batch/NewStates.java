@@ -24,7 +24,7 @@ final class NewStates {
     private final List<NewState> states = new ArrayList<>(1);
 
     /**
-     * Begins without new values.
+     * Begins without updates.
      *
      * @param sink stores the states of the model; {@code null} if it has none
      * @param items the items of the request or the batch

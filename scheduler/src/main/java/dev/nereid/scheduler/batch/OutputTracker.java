@@ -59,7 +59,6 @@ public final class OutputTracker {
 
     /** Receives reports of unexpected outputs. */
     interface Reports {
-        /** Reports an output. */
         void report(ModelSettings settings, OutputSpec output, String configured, String given, String problem);
     }
 

@@ -82,7 +82,6 @@ final class ResponseBuilder implements InferenceResponse {
     /**
      * Creates a response without outputs.
      *
-     * @param request the request
      * @param inputs holds the inputs that its batch gathered, in which outputs may lie
      * @param execution awaits the fences of pending outputs after the response was sent; {@code null} if they are
      *     awaited before

@@ -27,7 +27,6 @@ public record CacheAccess(ResponseCache cache, Executor background, Supplier<Opt
     /**
      * Creates an access that belongs to no model.
      *
-     * @param cache the cache
      * @param background computes the keys of large inputs
      */
     public CacheAccess(ResponseCache cache, Executor background) {

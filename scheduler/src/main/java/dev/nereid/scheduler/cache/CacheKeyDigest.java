@@ -48,7 +48,6 @@ public final class CacheKeyDigest {
      *
      * @param request a request with inputs in memory that Java code may read
      * @param loadId the identity of the load
-     * @return the key
      */
     public static CacheKey of(CheckedRequest request, String loadId) {
         CacheKeyDigest digest = new CacheKeyDigest();

@@ -35,7 +35,6 @@ public final class CachedResponse {
     /**
      * Returns the size that {@link #encode} needs.
      *
-     * @param outputs the outputs
      * @return the size in bytes, 1 or more
      */
     public static long size(List<NamedTensor> outputs) {

@@ -27,7 +27,6 @@ public final class CachedSubmission {
         /**
          * Queues a request.
          *
-         * @param request the request
          * @param submitting whether the caller is the submitting thread, during the submission
          */
         void enqueue(ScheduledRequest request, boolean submitting);

@@ -96,9 +96,8 @@ public final class WaitingCalls {
     /**
      * Adds a request that begins to wait, unless it would wait for ever. A refused request leaves nothing here.
      *
-     * @param call the request
      * @param inQueue whether it is in a queue; called by any thread
-     * @return whether it waits
+     * @return whether it waits, or why not
      */
     public Verdict begin(Call call, BooleanSupplier inQueue) {
         call.inQueue = inQueue;

@@ -7,11 +7,7 @@ import dev.nereid.spi.ModelSettings;
 
 /** The model version that executes a step during one request. Safe for use by any thread. */
 public interface StepModel {
-    /**
-     * Returns the configuration of the version.
-     *
-     * @return the completed configuration
-     */
+    /** Returns the configuration of the version. */
     ModelSettings settings();
 
     /**

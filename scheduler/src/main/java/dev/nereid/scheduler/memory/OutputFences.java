@@ -31,7 +31,7 @@ public final class OutputFences {
      *
      * @param output the output, with the fence of the backend
      * @param memory the memory of the output, retained here
-     * @return the output with the fence that the server passes on
+     * @return the output with the server's fence
      */
     public Tensor add(Tensor output, ReferenceCountedMemory memory) {
         OutputFence passed = new OutputFence(output.fence().orElseThrow());

@@ -39,7 +39,6 @@ public final class BatchSource implements WorkSource {
      * @param lock the lock of the queue
      * @param requests the waiting requests
      * @param taker takes the batches
-     * @param idleInstances the instances
      * @param nanoTime the clock
      */
     BatchSource(

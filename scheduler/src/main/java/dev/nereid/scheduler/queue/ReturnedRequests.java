@@ -121,7 +121,7 @@ final class ReturnedRequests {
                 addAll(again);
             }
             if (!taker.mayHaveWork()) {
-                idleInstances.wakeAll(); // stopped: no request comes back any more
+                idleInstances.wakeAll(); // stopped: no request is rescheduled any more
             } else if (!again.isEmpty()) {
                 taker.added();
                 idleInstances.wakeOne(nanoTime.getAsLong());

@@ -110,7 +110,7 @@ final class CompletionLatch {
             if (STATE.compareAndSet(this, current, current + COMPLETED - WAITING)) {
                 return true;
             }
-            current = state; // it may wait again, after another execution
+            current = state; // it may be rescheduled, after another execution
         }
         return false;
     }

@@ -56,7 +56,6 @@ public final class DetachedRequests {
         }
     }
 
-    /** Removes a request. */
     void remove(Detached request) {
         requests.remove(request);
     }

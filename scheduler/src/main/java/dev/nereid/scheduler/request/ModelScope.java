@@ -58,7 +58,6 @@ public record ModelScope(
      * Creates the count of requests that use an instance. The statistics count executions on each GPU.
      *
      * @param instance the name of the instance
-     * @param device its device
      */
     public RequestDrain drainOf(String instance, Device device) {
         if (device.kind() == Device.Kind.GPU) {

@@ -76,7 +76,6 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
         model.drain().register();
     }
 
-    /** Returns the delivery of its responses. */
     public ResponseDelivery delivery() {
         return delivery;
     }
@@ -323,7 +322,7 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
             ResponseEvent.Failure failure = ResponseEvent.Failure.abandoned(checked);
             cancellation.request(failure);
             cancellation.notifyBackend(latch);
-            complete(failure); // also if it waits again
+            complete(failure); // also if it is rescheduled
         }
         release();
     }

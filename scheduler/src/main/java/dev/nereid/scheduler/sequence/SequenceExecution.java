@@ -95,7 +95,7 @@ final class SequenceExecution implements ExecutionInputs, Runnable {
         } catch (RuntimeException | Error e) { // such as no memory: the sequence goes on
             owner.failed("states of a sequence not moved", e);
         }
-        if (again) { // it comes back as a waiting request
+        if (again) { // it is a waiting request now
             return before;
         }
         if (before instanceof SequenceExecution first) {

@@ -55,7 +55,6 @@ final class SequenceTimes {
         idle.remove(sequence);
     }
 
-    /** Adds an expiry. */
     void add(Expiry expiry) {
         heap.add(expiry);
         scheduleNext();

@@ -18,11 +18,7 @@ public final class SequenceEnds {
         }
     }
 
-    /**
-     * Adds a sequence.
-     *
-     * @param reason why it ended
-     */
+    /** Counts an ended sequence. */
     public void add(SequenceEndReason reason) {
         requireNonNull(counts.get(reason)).incrementAndGet();
     }
