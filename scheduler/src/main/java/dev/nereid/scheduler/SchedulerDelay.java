@@ -1,8 +1,8 @@
 package dev.nereid.scheduler;
 
 /**
- * The number of requests that must wait before a scheduler executes its first one. Applies once, so that tests know the
- * batches. Immutable.
+ * The number of requests that must wait before a scheduler executes its first one. For tests, which know the batches
+ * then. Applies once. Immutable.
  *
  * @param requests the number of requests that must wait for a dynamic batcher. For a model with sequences only requests
  *     of sequences with a slot count: of all instances together with the direct strategy; of each instance, and one for
