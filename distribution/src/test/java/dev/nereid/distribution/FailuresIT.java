@@ -96,15 +96,19 @@ final class FailuresIT {
     }
 
     @Test
-    void anExhaustedHeapFailsItsExecutionIfTheProcessIsToLive() throws Exception {
+    void anExhaustedHeapLeavesAServerThatRefusesAndEndsIfTheProcessIsToStay() throws Exception {
         try (InstalledServer server = serve(SMALL_HEAP, "--exit-on-out-of-memory=false")) {
-            HttpResponse<String> failed = infer(server, "trouble", TroubleBackendProvider.FILL_HEAP);
+            send(server, "trouble", TroubleBackendProvider.FILL_HEAP);
+            Eventually.holds("not live", TIMEOUT_SECONDS, () -> status(server, "/v2/health/live") == 400);
 
-            assertThat(failed.statusCode()).isEqualTo(500);
-            assertThat(failed.body()).contains("OutOfMemoryError: Java heap space");
-            assertThat(infer(server, "trouble", 4).body()).contains("[4.0]");
-            assertThat(server.get("/v2/health/live").statusCode()).isEqualTo(200);
-            assertThat(server.get("/v2/health/ready").statusCode()).isEqualTo(200);
+            assertThat(status(server, "/v2/health/ready")).isEqualTo(400);
+            HttpResponse<String> refused = infer(server, "other", 4);
+            assertThat(refused.statusCode()).isEqualTo(503);
+            assertThat(refused.body()).contains("out of memory: the server has to be started again");
+            server.awaitErr("server refuses requests: out of memory");
+
+            server.signal("TERM");
+            assertThat(server.awaitEnd().status()).isIn(0, 1);
         }
     }
 
@@ -144,7 +148,7 @@ final class FailuresIT {
         assertThat(result.status()).isEqualTo(ExitStatus.OUT_OF_MEMORY);
         assertThat(result.err().lines().filter(line -> line.startsWith("nereid: ")))
                 .containsExactly("nereid: out of memory: " + resource + " exhausted, ends with exit code 3"
-                        + " (--exit-on-out-of-memory=false keeps the server alive)");
+                        + " (--exit-on-out-of-memory=false keeps the process, which refuses requests)");
     }
 
     @Test

@@ -8,12 +8,13 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
-/** Refuses all requests to a server that could not be initialized. Immutable. */
+/** Refuses loads, unloads and lists. Immutable. */
 final class FailedModelControl implements ModelControl {
-    /** The only instance. */
-    static final FailedModelControl INSTANCE = new FailedModelControl();
+    private final String reason;
 
-    private FailedModelControl() {}
+    FailedModelControl(String reason) {
+        this.reason = reason;
+    }
 
     @Override
     public CompletionStage<Void> load(Load load) {
@@ -30,7 +31,7 @@ final class FailedModelControl implements ModelControl {
         return refused();
     }
 
-    private static <T> CompletionStage<T> refused() {
-        return CompletableFuture.failedStage(new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready"));
+    private <T> CompletionStage<T> refused() {
+        return CompletableFuture.failedStage(new InferenceException(ErrorCode.UNAVAILABLE, reason));
     }
 }

@@ -8,16 +8,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tracks fatal errors, ended threads, a full heap and failed GPUs, which make the server not live. Safe for use by any
- * thread.
+ * Tracks exhausted memory, ended threads and failed GPUs, which make the server not live. Safe for use by any thread.
  */
 final class Health implements FatalErrorHandler {
     private static final Logger LOG = LoggerFactory.getLogger(Health.class);
 
+    /** The reason for refusals once heap, metaspace or threads were exhausted. */
+    static final String EXHAUSTED = "out of memory: the server has to be started again";
+
     private final SupervisionOptions options;
     private final GpuAccess gpus;
     private final HeapWatch heap = new HeapWatch(JvmHeap::new, this);
-    private volatile boolean failed;
+
+    /** Whether heap, metaspace or threads were exhausted. Nothing is promised after that but refusals and a close. */
+    private volatile boolean exhausted;
 
     /** Whether a permanent thread has ended. Nothing starts another one. */
     private volatile boolean threadEnded;
@@ -27,13 +31,26 @@ final class Health implements FatalErrorHandler {
         this.gpus = gpus;
     }
 
+    /** Makes the server not live for good. Any thread may have lost what it did. */
     @Override
     public void onFatalError(OutOfMemoryError error) {
-        failed = !options.liveAfterFatalErrors();
-        options.fatalErrors().onFatalError(error);
+        boolean first = !exhausted;
+        exhausted = true;
+        options.fatalErrors().onFatalError(error); // before the log: it may end the process, and needs no memory
+        if (first) {
+            report(error);
+        }
     }
 
-    /** Makes the server not live for good, even if it is to stay live after fatal errors: what the thread did is not done. */
+    private static void report(OutOfMemoryError error) {
+        try {
+            LOG.atError().addKeyValue("reason", error.getMessage()).log("server refuses requests: {}", EXHAUSTED);
+        } catch (RuntimeException | OutOfMemoryError e) {
+            // The health of the server reports the same.
+        }
+    }
+
+    /** Makes the server not live for good: what the thread did is not done. */
     @Override
     public void onThreadEnded(String thread) {
         threadEnded = true; // first: there may be no memory for the rest
@@ -46,8 +63,13 @@ final class Health implements FatalErrorHandler {
         return heap;
     }
 
+    /** Returns whether heap, metaspace or threads were exhausted. */
+    boolean isExhausted() {
+        return exhausted;
+    }
+
     /** Returns whether the server is live. */
     boolean isGood() {
-        return !failed && !threadEnded && !heap.isFull() && gpus.failure().isEmpty();
+        return !exhausted && !threadEnded && gpus.failure().isEmpty();
     }
 }

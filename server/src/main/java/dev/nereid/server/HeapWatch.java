@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Detects a heap that stays full after collections. Works without an error that was caught or reported. Confined to
- * the thread of the watchdog, but for {@link #isFull}.
+ * the thread of the watchdog.
  */
 final class HeapWatch implements Watchdog.Watched {
     /**
@@ -43,7 +43,6 @@ final class HeapWatch implements Watchdog.Watched {
     private int checks;
     private long collections;
     private int consecutiveFull;
-    private volatile boolean full;
 
     /**
      * Watches a heap.
@@ -54,11 +53,6 @@ final class HeapWatch implements Watchdog.Watched {
     HeapWatch(Supplier<Heap> source, FatalErrorHandler fatalErrors) {
         this.source = source;
         this.fatalErrors = fatalErrors;
-    }
-
-    /** Returns whether the last checks found the heap full. */
-    boolean isFull() {
-        return full;
     }
 
     @Override
@@ -80,7 +74,6 @@ final class HeapWatch implements Watchdog.Watched {
         boolean fullNow =
                 collections > before && max > 0 && current.usedAfterCollection() >= max / PERCENT * FULL_PERCENT;
         consecutiveFull = fullNow ? consecutiveFull + 1 : 0;
-        full = consecutiveFull >= MIN_FULL_CHECKS;
         if (consecutiveFull == MIN_FULL_CHECKS) {
             fatalErrors.onFatalError(error);
         }

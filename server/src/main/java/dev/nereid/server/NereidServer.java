@@ -95,7 +95,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         this.missing = List.copyOf(missing);
         models = components.lifecycle().models();
         submission = new RequestSubmission(
-                models, components.lifecycle().demand(), components.memory().pool(), refusals);
+                models, components.lifecycle().demand(), components.memory().pool(), refusals, components.health()::isExhausted);
         components.lifecycle().clients().serve(this);
         client = components.lifecycle().programClient();
     }
@@ -172,7 +172,12 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     @Override
     public ModelControl control() {
-        return isFailed() ? FailedModelControl.INSTANCE : components.lifecycle().control();
+        if (isFailed()) {
+            return new FailedModelControl("Server not ready");
+        }
+        return components.health().isExhausted()
+                ? new FailedModelControl(Health.EXHAUSTED)
+                : components.lifecycle().control();
     }
 
     @Override
@@ -202,10 +207,9 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     /**
      * Returns whether the server runs. It does from the end of its start until it stops, or until a {@linkplain
-     * #fatalErrors() fatal error} is noticed, unless {@link SupervisionOptions#liveAfterFatalErrors}, or until a thread has
-     * ended that serves as long as the server does. After such an error it still accepts requests and completes as many
-     * as it can, but stays not live and not ready until it is closed: a program that embeds it should close it and start
-     * another, or end.
+     * #fatalErrors() fatal error} is noticed, or until a thread has ended that serves as long as the server does. After a
+     * fatal error it refuses requests, loads and unloads, and can be closed: a program that embeds it should close it and
+     * start another, or end. Requests in progress may be lost.
      */
     @Override
     public boolean isLive() {

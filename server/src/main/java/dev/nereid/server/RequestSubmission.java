@@ -18,6 +18,7 @@ import dev.nereid.server.request.CallerCheck;
 import dev.nereid.server.request.OwnedStrings;
 import dev.nereid.spi.ErrorCode;
 import java.util.Optional;
+import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -32,6 +33,7 @@ final class RequestSubmission implements Submission {
     private final Optional<DemandModels> demand;
     private final TensorPool memory;
     private final Refusals refusals;
+    private final BooleanSupplier exhausted;
     private volatile boolean closed;
     private volatile boolean closedToClients;
 
@@ -42,12 +44,19 @@ final class RequestSubmission implements Submission {
      * @param demand lets requests wait for models that are loaded on demand; empty if none are
      * @param memory the pool for copies of what clients could change
      * @param refusals counts refused requests
+     * @param exhausted returns whether the server is out of memory, and refuses all requests
      */
-    RequestSubmission(ServedModels models, Optional<DemandModels> demand, TensorPool memory, Refusals refusals) {
+    RequestSubmission(
+            ServedModels models,
+            Optional<DemandModels> demand,
+            TensorPool memory,
+            Refusals refusals,
+            BooleanSupplier exhausted) {
         this.models = models;
         this.demand = demand;
         this.memory = memory;
         this.refusals = refusals;
+        this.exhausted = exhausted;
     }
 
     /** Refuses the requests of clients from now on, and accepts those of models whose requests are in progress. */
@@ -120,6 +129,9 @@ final class RequestSubmission implements Submission {
     private Resolution find(InferRequest request) {
         if (closed || (closedToClients && request.options().callers().isEmpty())) {
             throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
+        }
+        if (exhausted.getAsBoolean()) {
+            throw new InferenceException(ErrorCode.UNAVAILABLE, Health.EXHAUSTED);
         }
         return models.acquire(request);
     }

@@ -76,7 +76,7 @@ final class ServerFactory {
         ServerPlugins plugins = ServerPlugins.open(options, build);
         Health health = new Health(supervision, options.memory().gpus());
         TimerThread timer = new TimerThread(System::nanoTime, health);
-        Watchdog watchdog = new Watchdog(timer, System::nanoTime);
+        Watchdog watchdog = new Watchdog(timer, System::nanoTime, health);
         boolean started = false;
         try {
             ModelLifecycle lifecycle = new ModelLifecycle(

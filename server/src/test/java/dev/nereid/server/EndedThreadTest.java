@@ -11,8 +11,6 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** A server of which a permanent thread has ended. */
 final class EndedThreadTest {
@@ -21,7 +19,7 @@ final class EndedThreadTest {
 
     private final List<String> reported = new CopyOnWriteArrayList<>();
 
-    private NereidServer start(boolean liveAfterFatalErrors) throws InterruptedException {
+    private NereidServer start() throws InterruptedException {
         FatalErrorHandler handler = new FatalErrorHandler() {
             @Override
             public void onFatalError(OutOfMemoryError error) {}
@@ -33,15 +31,14 @@ final class EndedThreadTest {
             }
         };
         SupervisionOptions supervision =
-                new SupervisionOptions(Duration.ZERO, Duration.ZERO, handler, liveAfterFatalErrors);
+                new SupervisionOptions(Duration.ZERO, Duration.ZERO, handler);
         return NereidServer.start(
                 ServerOptions.of(models).withLifecycle(lifecycle -> lifecycle.withSupervision(supervision)));
     }
 
-    @ParameterizedTest
-    @ValueSource(booleans = {true, false})
-    void isNeitherLiveNorReady(boolean liveAfterFatalErrors) throws InterruptedException {
-        try (NereidServer server = start(liveAfterFatalErrors)) {
+    @Test
+    void isNeitherLiveNorReady() throws InterruptedException {
+        try (NereidServer server = start()) {
             assertThat(server.isLive()).isTrue();
 
             server.fatalErrors().onThreadEnded("timer");
@@ -53,12 +50,9 @@ final class EndedThreadTest {
     }
 
     @Test
-    void staysLiveAfterAFatalErrorIfThatIsWanted() throws InterruptedException {
-        try (NereidServer server = start(true)) {
-            server.fatalErrors().onFatalError(new OutOfMemoryError("Java heap space"));
+    void reportsNoThreadThatEndsWithTheServer() throws InterruptedException {
+        start().close();
 
-            assertThat(server.isLive()).isTrue();
-        }
-        assertThat(reported).as("threads that end with the server").isEmpty();
+        assertThat(reported).isEmpty();
     }
 }

@@ -120,7 +120,7 @@ final class SequenceReloadSchedules implements AutoCloseable {
                 new SchedulerEnvironment(memory, clock, timeouts),
                 directory);
         lifecycle.start();
-        submission = new RequestSubmission(lifecycle.models(), Optional.empty(), memory, Refusals.counting(false));
+        submission = new RequestSubmission(lifecycle.models(), Optional.empty(), memory, Refusals.counting(false), () -> false);
         load();
     }
 

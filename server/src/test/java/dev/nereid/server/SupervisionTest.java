@@ -3,7 +3,6 @@ package dev.nereid.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
-import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
@@ -50,11 +49,11 @@ final class SupervisionTest {
     }
 
     @Test
-    void isNotLiveAfterAFatalErrorButServesOn() throws Exception {
+    void isNotLiveAfterAFatalErrorAndRefusesAndCloses() throws Exception {
         models.recording("m", "parameters { key: \"die_execute\" value { string_value: \"m_0_0\" } }\n" + ONE);
         models.recording("n", ONE);
 
-        try (NereidServer server = start(new SupervisionOptions(LONG, LONG, fatal::add, false))) {
+        try (NereidServer server = start(new SupervisionOptions(LONG, LONG, fatal::add))) {
             assertThat(server.isLive()).isTrue();
 
             RecordingObserver failed = RecordingObserver.to(server, "m", 1);
@@ -63,19 +62,14 @@ final class SupervisionTest {
             assertThat(fatal).hasSize(1);
             assertThat(server.isLive()).isFalse();
             assertThat(server.isReady()).isFalse();
-            assertThat(server.models().isReady(ModelRef.latest("m"))).isTrue();
-            assertThat(RecordingObserver.to(server, "n", 4).response().values()).containsExactly(4f);
-        }
-    }
-
-    @Test
-    void staysLiveIfConfigured() throws Exception {
-        models.recording("m", "parameters { key: \"die_execute\" value { string_value: \"m_0_0\" } }\n" + ONE);
-
-        try (NereidServer server = start(new SupervisionOptions(LONG, LONG, FatalErrorHandler.NONE, true))) {
-            RecordingObserver.to(server, "m", 1).await();
-
-            assertThat(server.isReady()).isTrue();
+            InferenceException refused = RecordingObserver.to(server, "n", 4).error();
+            assertThat(refused.code()).isEqualTo(ErrorCode.UNAVAILABLE);
+            assertThat(refused.publicMessage()).isEqualTo("out of memory: the server has to be started again");
+            assertThat(server.control().unload("n", false))
+                    .failsWithin(LONG)
+                    .withThrowableThat()
+                    .havingCause()
+                    .withMessage(refused.publicMessage());
         }
     }
 
@@ -89,7 +83,7 @@ final class SupervisionTest {
                 "parameters { key: \"execution_watchdog_secs\" value { string_value: \"3600\" } }\n"
                         + GATE.formatted(gate) + ONE);
 
-        try (NereidServer server = start(new SupervisionOptions(SHORT, LONG, fatal::add, false))) {
+        try (NereidServer server = start(new SupervisionOptions(SHORT, LONG, fatal::add))) {
             RecordingObserver observer = RecordingObserver.to(server, "m", 1);
             RecordingObserver other = RecordingObserver.to(server, "patient", 1);
             await(() -> !server.models().isReady(ModelRef.latest("m")));
@@ -125,7 +119,7 @@ final class SupervisionTest {
                 """);
 
         try (NereidServer server =
-                NereidServer.startLoading(options(new SupervisionOptions(LONG, SHORT, fatal::add, false)))) {
+                NereidServer.startLoading(options(new SupervisionOptions(LONG, SHORT, fatal::add)))) {
             await(() -> !server.models().index().getFirst().reason().isEmpty());
 
             ModelStatus status = server.models().index().getFirst();

@@ -21,7 +21,8 @@ final class SupervisionFlags {
                         FlagValue.TRUTH,
                         "Whether the process ends with exit code " + ExitStatus.OUT_OF_MEMORY
                                 + " when its heap, metaspace or threads are exhausted, for a supervisor to start it"
-                                + " again. Default: true.",
+                                + " again; otherwise it is not live, refuses requests, and ends when it is stopped."
+                                + " Default: true.",
                         value -> exitOnOutOfMemory = value),
                 Flag.of(
                         "--execution-watchdog-secs",
@@ -56,7 +57,7 @@ final class SupervisionFlags {
     /** Returns the supervision of a server, and enables or disables the exit on exhausted memory. */
     SupervisionOptions options(OutOfMemoryExit exit) {
         exit.enable(exitOnOutOfMemory);
-        return new SupervisionOptions(executionLimit, loadLimit, exit, !exitOnOutOfMemory)
+        return new SupervisionOptions(executionLimit, loadLimit, exit)
                 .withPluginLimits(new SupervisionOptions.PluginLimits(pluginThreads, outputCheckInterval));
     }
 }

@@ -45,7 +45,7 @@ public final class OutOfMemoryExit implements FatalErrorHandler {
 
     private static byte[] line(String resource) {
         return ("nereid: out of memory: " + resource + " exhausted, ends with exit code " + ExitStatus.OUT_OF_MEMORY
-                        + " (--exit-on-out-of-memory=false keeps the server alive)\n")
+                        + " (--exit-on-out-of-memory=false keeps the process, which refuses requests)\n")
                 .getBytes(US_ASCII);
     }
 

@@ -37,7 +37,7 @@ final class OutOfMemoryExitTest {
         assertThat(ends.peek()).isEqualTo(3);
         assertThat(err.toString(StandardCharsets.UTF_8))
                 .isEqualTo("nereid: out of memory: " + resource + " exhausted, ends with exit code 3"
-                        + " (--exit-on-out-of-memory=false keeps the server alive)\n");
+                        + " (--exit-on-out-of-memory=false keeps the process, which refuses requests)\n");
     }
 
     @Test

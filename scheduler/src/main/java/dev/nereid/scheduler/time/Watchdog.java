@@ -2,6 +2,7 @@ package dev.nereid.scheduler.time;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.FatalErrorHandler;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -31,6 +32,7 @@ public final class Watchdog implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Watchdog.class);
 
     private final LongSupplier nanoTime;
+    private final FatalErrorHandler fatalErrors;
     private final Timeout timeout;
     private final List<Watched> watched = new CopyOnWriteArrayList<>();
 
@@ -41,7 +43,19 @@ public final class Watchdog implements AutoCloseable {
      * @param nanoTime the clock of the timer
      */
     public Watchdog(Timer timer, LongSupplier nanoTime) {
+        this(timer, nanoTime, FatalErrorHandler.NONE);
+    }
+
+    /**
+     * Creates a watchdog without checks.
+     *
+     * @param timer runs the checks
+     * @param nanoTime the clock of the timer
+     * @param fatalErrors notified if the next checks cannot be scheduled, as of the end of a thread named {@code watchdog}
+     */
+    public Watchdog(Timer timer, LongSupplier nanoTime, FatalErrorHandler fatalErrors) {
         this.nanoTime = requireNonNull(nanoTime, "nanoTime");
+        this.fatalErrors = requireNonNull(fatalErrors, "fatalErrors");
         timeout = timer.newTimeout(this::check);
     }
 
@@ -70,8 +84,20 @@ public final class Watchdog implements AutoCloseable {
                 check(one);
             }
         } finally {
-            if (!watched.isEmpty()) {
+            scheduleNext();
+        }
+    }
+
+    private void scheduleNext() {
+        boolean scheduled = watched.isEmpty();
+        try {
+            if (!scheduled) {
                 schedule();
+                scheduled = true;
+            }
+        } finally {
+            if (!scheduled) {
+                fatalErrors.onThreadEnded("watchdog");
             }
         }
     }

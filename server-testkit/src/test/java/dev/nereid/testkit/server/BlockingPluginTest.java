@@ -90,7 +90,7 @@ final class BlockingPluginTest {
     @Test
     void holdNeitherTheirCallerNorOtherModels() throws InterruptedException {
         SupervisionOptions impatient =
-                new SupervisionOptions(Duration.ofMillis(1), Duration.ofHours(1), FatalErrorHandler.NONE, false);
+                new SupervisionOptions(Duration.ofMillis(1), Duration.ofHours(1), FatalErrorHandler.NONE);
         try (LocalServer server = LocalServer.with(new Blocking())
                 .model("blocking", CONFIG)
                 .model("other", CONFIG)

@@ -12,20 +12,18 @@ import java.time.Duration;
  *     parameter {@code execution_watchdog_secs}; zero for never
  * @param loadLimit the duration after which the load of a model version, or an execution of its warm-up, is reported;
  *     zero for never
- * @param fatalErrors notified of exhausted heap, metaspace and threads, on the thread that noticed
- * @param liveAfterFatalErrors whether the server stays live after such an error; if not, which is the default, it is
- *     neither live nor ready from then on until it is closed, for a supervisor to start it again
+ * @param fatalErrors notified of exhausted heap, metaspace and threads, on the thread that noticed. The server is
+ *     neither live nor ready from then on, and refuses requests until it is closed
  * @param pluginLimits the limits of plugins
  */
 public record SupervisionOptions(
         Duration executionLimit,
         Duration loadLimit,
         FatalErrorHandler fatalErrors,
-        boolean liveAfterFatalErrors,
         PluginLimits pluginLimits) {
     /** The defaults of the command line, without a handler of fatal errors. */
     public static final SupervisionOptions DEFAULT =
-            new SupervisionOptions(Duration.ofSeconds(30), Duration.ofMinutes(5), FatalErrorHandler.NONE, false);
+            new SupervisionOptions(Duration.ofSeconds(30), Duration.ofMinutes(5), FatalErrorHandler.NONE);
 
     /**
      * Limits of plugins. Immutable.
@@ -73,11 +71,10 @@ public record SupervisionOptions(
      * @param executionLimit the duration after which an execution is reported; zero for never
      * @param loadLimit the duration after which a load is reported; zero for never
      * @param fatalErrors notified of exhausted heap, metaspace and threads
-     * @param liveAfterFatalErrors whether the server stays live after such an error
      */
     public SupervisionOptions(
-            Duration executionLimit, Duration loadLimit, FatalErrorHandler fatalErrors, boolean liveAfterFatalErrors) {
-        this(executionLimit, loadLimit, fatalErrors, liveAfterFatalErrors, PluginLimits.DEFAULT);
+            Duration executionLimit, Duration loadLimit, FatalErrorHandler fatalErrors) {
+        this(executionLimit, loadLimit, fatalErrors, PluginLimits.DEFAULT);
     }
 
     /**
@@ -87,7 +84,7 @@ public record SupervisionOptions(
      * @return the changed options
      */
     public SupervisionOptions withPluginLimits(PluginLimits changed) {
-        return new SupervisionOptions(executionLimit, loadLimit, fatalErrors, liveAfterFatalErrors, changed);
+        return new SupervisionOptions(executionLimit, loadLimit, fatalErrors, changed);
     }
 
     /** Checks the components. */

@@ -63,7 +63,7 @@ final class HangIT {
     void theWatchdogLogsTheStackOfPython() {
         Path gate = directory.resolve("gate");
         UnaryOperator<ServerOptions> watch = options -> options.withLifecycle(lifecycle -> lifecycle.withSupervision(
-                new SupervisionOptions(Duration.ofMillis(300), Duration.ofHours(1), FatalErrorHandler.NONE, false)));
+                new SupervisionOptions(Duration.ofMillis(300), Duration.ofHours(1), FatalErrorHandler.NONE)));
         try (PythonServer server =
                 PythonServer.in(directory).options(watch).model("m").start()) {
             ReceivedResponses slow = server.send(
@@ -87,7 +87,7 @@ final class HangIT {
     void aModelWithoutTheHandlerOfStacksSurvivesTheWatchdog() {
         Path gate = directory.resolve("gate");
         UnaryOperator<ServerOptions> watch = options -> options.withLifecycle(lifecycle -> lifecycle.withSupervision(
-                new SupervisionOptions(Duration.ofMillis(300), Duration.ofHours(1), FatalErrorHandler.NONE, false)));
+                new SupervisionOptions(Duration.ofMillis(300), Duration.ofHours(1), FatalErrorHandler.NONE)));
         try (PythonServer server =
                 PythonServer.in(directory).options(watch).model("m").start()) {
             ReceivedResponses slow = server.send(
