@@ -602,11 +602,7 @@ final class MisbehaviorIT {
         Set<String> seen = Stream.of(Fault.values())
                 .map(fault -> fault.metric.substring(0, fault.metric.indexOf('{')))
                 .collect(Collectors.toSet());
-        seen.addAll(Set.of(
-                "nereid_control_overdue",
-                "nereid_execution_overdue_total",
-                "nereid_heap_suspected",
-                "nereid_model_responses_open"));
+        seen.addAll(Set.of("nereid_control_overdue", "nereid_execution_overdue_total", "nereid_model_responses_open"));
         assertThat(named).isEqualTo(seen);
         assertThat(metrics()).contains("nereid_execution_overdue_total{");
     }

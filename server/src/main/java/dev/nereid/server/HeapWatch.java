@@ -4,10 +4,12 @@ import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.scheduler.time.Watchdog;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * Detects a heap that stays full after collections. Works without an error that was caught or reported. Confined to
- * the thread of the watchdog.
+ * Detects a heap that stays full after collections, and logs one that is nearly full. Works without an error that was
+ * caught or reported. Confined to the thread of the watchdog.
  */
 final class HeapWatch implements Watchdog.Watched {
     /**
@@ -22,7 +24,14 @@ final class HeapWatch implements Watchdog.Watched {
     /** The part of the largest heap from which on it is full, in percent. */
     private static final int FULL_PERCENT = 97;
 
+    /** The part of the largest heap from which on it is nearly full, in percent. */
+    private static final int NEARLY_FULL_PERCENT = 85;
+
+    /** The part of the largest heap below which it may be nearly full again, in percent. */
+    private static final int RELIEVED_PERCENT = 70;
+
     private static final int PERCENT = 100;
+    private static final Logger LOG = LoggerFactory.getLogger(HeapWatch.class);
 
     /** Statistics of the heap. */
     interface Heap {
@@ -43,6 +52,7 @@ final class HeapWatch implements Watchdog.Watched {
     private int checks;
     private long collections;
     private int consecutiveFull;
+    private boolean nearlyFull;
 
     /**
      * Watches a heap.
@@ -71,11 +81,22 @@ final class HeapWatch implements Watchdog.Watched {
         long before = collections;
         collections = current.collections();
         long max = current.max();
-        boolean fullNow =
-                collections > before && max > 0 && current.usedAfterCollection() >= max / PERCENT * FULL_PERCENT;
-        consecutiveFull = fullNow ? consecutiveFull + 1 : 0;
+        long used = current.usedAfterCollection();
+        if (max <= 0) {
+            return;
+        }
+        consecutiveFull = collections > before && used >= max / PERCENT * FULL_PERCENT ? consecutiveFull + 1 : 0;
         if (consecutiveFull == MIN_FULL_CHECKS) {
             fatalErrors.onFatalError(error);
+        }
+        if (used < max / PERCENT * RELIEVED_PERCENT) {
+            nearlyFull = false;
+        } else if (!nearlyFull && used >= max / PERCENT * NEARLY_FULL_PERCENT) {
+            nearlyFull = true;
+            LOG.atWarn()
+                    .addKeyValue("usedBytes", used)
+                    .addKeyValue("maxBytes", max)
+                    .log("heap is nearly full after collections: {} of {} bytes", used, max);
         }
     }
 }

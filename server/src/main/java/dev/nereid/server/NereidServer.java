@@ -95,7 +95,11 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         this.missing = List.copyOf(missing);
         models = components.lifecycle().models();
         submission = new RequestSubmission(
-                models, components.lifecycle().demand(), components.memory().pool(), refusals, components.health()::isExhausted);
+                models,
+                components.lifecycle().demand(),
+                components.memory().pool(),
+                refusals,
+                components.health()::isExhausted);
         components.lifecycle().clients().serve(this);
         client = components.lifecycle().programClient();
     }

@@ -15,7 +15,6 @@ import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.server.cache.ServerCache;
 import dev.nereid.server.control.ModelLifecycle;
-import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.options.DelayOptions;
@@ -115,7 +114,6 @@ final class ServerFactory {
                 lifecycle.models().end(); // no model is found, since the server is not ready
             }
             watchdog.add(health.heap());
-            watchdog.add(new HeapGrowthWatch(JvmHeap::new, ThreadAllocations::read, suspects(lifecycle.models())));
             watchdog.add(new ThreadWatch(supervision.pluginLimits().threads()));
             started = true;
             return server;
@@ -130,20 +128,6 @@ final class ServerFactory {
     /** Returns which responses are checked: all while freed memory is overwritten, which finds other mistakes. */
     private int outputCheckInterval(SupervisionOptions supervision) {
         return options.memory().poisonFreed() ? 1 : supervision.pluginLimits().outputCheckInterval();
-    }
-
-    private static HeapGrowthWatch.Suspects suspects(ServedModels models) {
-        return new HeapGrowthWatch.Suspects() {
-            @Override
-            public void found(Thread thread, String problem) {
-                models.suspect(thread, problem);
-            }
-
-            @Override
-            public void none() {
-                models.suspect(null, "");
-            }
-        };
     }
 
     private ServerMemory memory(long limit) {

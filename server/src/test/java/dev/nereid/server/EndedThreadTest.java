@@ -30,8 +30,7 @@ final class EndedThreadTest {
                 throw new IllegalStateException("of a test");
             }
         };
-        SupervisionOptions supervision =
-                new SupervisionOptions(Duration.ZERO, Duration.ZERO, handler);
+        SupervisionOptions supervision = new SupervisionOptions(Duration.ZERO, Duration.ZERO, handler);
         return NereidServer.start(
                 ServerOptions.of(models).withLifecycle(lifecycle -> lifecycle.withSupervision(supervision)));
     }

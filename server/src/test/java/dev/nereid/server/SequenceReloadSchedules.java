@@ -120,7 +120,8 @@ final class SequenceReloadSchedules implements AutoCloseable {
                 new SchedulerEnvironment(memory, clock, timeouts),
                 directory);
         lifecycle.start();
-        submission = new RequestSubmission(lifecycle.models(), Optional.empty(), memory, Refusals.counting(false), () -> false);
+        submission = new RequestSubmission(
+                lifecycle.models(), Optional.empty(), memory, Refusals.counting(false), () -> false);
         load();
     }
 

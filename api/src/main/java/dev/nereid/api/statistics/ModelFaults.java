@@ -10,15 +10,9 @@ import static java.util.Objects.requireNonNull;
  * @param changedOutputs the outputs that were changed after they had been passed to the server, of those that are checked
  * @param plugin the name of the plugin; empty for none
  * @param pluginThreads the platform threads that the plugin has started; 0 while the process has few threads
- * @param heapSuspected whether the heap is nearly full, and an instance of the model allocates most
  */
 public record ModelFaults(
-        ModelVersionTags model,
-        long outOfMemory,
-        long changedOutputs,
-        String plugin,
-        long pluginThreads,
-        boolean heapSuspected) {
+        ModelVersionTags model, long outOfMemory, long changedOutputs, String plugin, long pluginThreads) {
     /** Checks the components. */
     public ModelFaults {
         requireNonNull(model, "model");

@@ -13,7 +13,6 @@ final class FaultMetrics {
     private static final String OUT_OF_MEMORY = "nereid_execution_out_of_memory_total";
     private static final String CHANGED_OUTPUTS = "nereid_output_changed_total";
     private static final String THREADS = "nereid_plugin_threads";
-    private static final String HEAP = "nereid_heap_suspected";
 
     private FaultMetrics() {}
 
@@ -32,8 +31,6 @@ final class FaultMetrics {
         text.family(CHANGED_OUTPUTS, "Outputs that backends changed after they passed them, of those that are checked");
         models.forEach(
                 model -> text.sample(CHANGED_OUTPUTS, ModelMetrics.labels(model.model()), model.changedOutputs()));
-        text.gauge(HEAP, "Whether the heap is nearly full after collections, and the model allocates most");
-        models.forEach(model -> text.sample(HEAP, ModelMetrics.labels(model.model()), model.heapSuspected() ? 1 : 0));
         Map<String, Long> threads = new TreeMap<>();
         models.stream()
                 .filter(model -> !model.plugin().isEmpty())

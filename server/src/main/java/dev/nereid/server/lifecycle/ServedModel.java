@@ -52,7 +52,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A loaded version of a model, ready to serve. Owns its scheduler, its model and its instances. Immutable: an update of
@@ -87,9 +86,6 @@ public final class ServedModel implements AutoCloseable {
     private final List<LoadedInstance> instances;
     private final boolean hasGpuInstances;
     private final LoadFigures load;
-
-    /** Why it probably fills the heap; empty if nothing says so. */
-    private volatile String heapProblem = "";
 
     ServedModel(
             ModelConfig config,
@@ -356,7 +352,7 @@ public final class ServedModel implements AutoCloseable {
     }
 
     private boolean mayServe() {
-        return !threads().tooMany() && heapProblem.isEmpty();
+        return !threads().tooMany();
     }
 
     /** Returns what keeps it from being ready, in one line; empty for nothing. */
@@ -364,7 +360,6 @@ public final class ServedModel implements AutoCloseable {
         return Stream.of(
                         scheduler.problems(),
                         threads().problem(),
-                        heapProblem,
                         unreadyModels(load.required().failed()))
                 .filter(problem -> !problem.isEmpty())
                 .findFirst()
@@ -387,15 +382,6 @@ public final class ServedModel implements AutoCloseable {
     /** Returns the plugin that it is a model of, and its threads. */
     private PluginThreads threads() {
         return model instanceof LeasedModel leased ? leased.resources().lease().threads() : PluginThreads.NONE;
-    }
-
-    /** Takes note of the thread that probably fills the heap; {@code null} for none. */
-    void suspect(@Nullable Thread thread, String problem) {
-        String instances = "instance/" + settings.name() + "/" + settings.version() + "/";
-        String name = thread == null ? "" : thread.getName();
-        heapProblem = name.startsWith(instances)
-                ? problem + ", and instance " + name.substring(instances.length()) + " allocates most"
-                : "";
     }
 
     /** Returns the state in the repository index. No version is ready whose instances are all gone. */
@@ -463,7 +449,7 @@ public final class ServedModel implements AutoCloseable {
                 scheduler.instances().map(InstanceControl::outOfMemoryTotal).orElse(0L);
         long changed =
                 scheduler.instances().map(InstanceControl::changedOutputsTotal).orElse(0L);
-        return new ModelFaults(tags(), outOfMemory, changed, threads.plugin(), threads.count(), !heapProblem.isEmpty());
+        return new ModelFaults(tags(), outOfMemory, changed, threads.plugin(), threads.count());
     }
 
     /** Returns the threads for tasks of its backend; empty for a model that had none. */

@@ -412,17 +412,6 @@ public final class ServedModels implements ModelCatalog {
     }
 
     /**
-     * Takes note of the thread that probably fills the heap. If it is that of an instance, the model is not ready until the
-     * next call.
-     *
-     * @param thread the thread; {@code null} for none
-     * @param problem the state of the heap
-     */
-    public void suspect(@Nullable Thread thread, String problem) {
-        live.all().forEach(generation -> generation.model().suspect(thread, problem));
-    }
-
-    /**
      * Counts the requests in flight of all generations, for logs.
      *
      * @return the counts above 0 by name and version of the model, as in {@code resnet/1}

@@ -17,10 +17,7 @@ import java.time.Duration;
  * @param pluginLimits the limits of plugins
  */
 public record SupervisionOptions(
-        Duration executionLimit,
-        Duration loadLimit,
-        FatalErrorHandler fatalErrors,
-        PluginLimits pluginLimits) {
+        Duration executionLimit, Duration loadLimit, FatalErrorHandler fatalErrors, PluginLimits pluginLimits) {
     /** The defaults of the command line, without a handler of fatal errors. */
     public static final SupervisionOptions DEFAULT =
             new SupervisionOptions(Duration.ofSeconds(30), Duration.ofMinutes(5), FatalErrorHandler.NONE);
@@ -72,8 +69,7 @@ public record SupervisionOptions(
      * @param loadLimit the duration after which a load is reported; zero for never
      * @param fatalErrors notified of exhausted heap, metaspace and threads
      */
-    public SupervisionOptions(
-            Duration executionLimit, Duration loadLimit, FatalErrorHandler fatalErrors) {
+    public SupervisionOptions(Duration executionLimit, Duration loadLimit, FatalErrorHandler fatalErrors) {
         this(executionLimit, loadLimit, fatalErrors, PluginLimits.DEFAULT);
     }
 
