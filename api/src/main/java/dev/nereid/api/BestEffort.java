@@ -7,8 +7,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Runs code that only informs: tables, examples, hints, metrics and reports in the log. Static functions only.
  *
- * <p>Failures are logged and end nothing: neither the calling thread, nor a start, nor a request. A {@linkplain
- * FatalErrorHandler#find fatal error}, such as a full heap, is not recovered from: it is thrown.
+ * <p>Failures are logged and do not end the calling thread, a start or a request. A
+ * {@linkplain FatalErrorHandler#find fatal error}, such as a full heap, is thrown.
  */
 public final class BestEffort {
     private static final Logger LOG = LoggerFactory.getLogger(BestEffort.class);

@@ -16,7 +16,7 @@ import java.util.Map;
  * @param id the caller's name for the request; empty for none
  * @param inputs the inputs as received, in any order
  * @param outputs the requested outputs; empty for all as the model makes them
- * @param parameters the parameters for the backend, without those that {@code options} holds; immutable
+ * @param parameters the parameters for the backend, without the parameters in {@code options}; immutable
  * @param options the scheduling options
  * @param release frees the memory of the inputs: run exactly once, on any thread; short, and must not block or throw
  */

@@ -11,9 +11,7 @@ import java.util.Map;
  * closed.
  */
 public interface InferResponse extends AutoCloseable {
-    /**
-     * Prefix of parameter names that neither clients nor backends may use. It is reserved in requests and in responses.
-     */
+    /** Prefix of parameter names that clients and backends may not use. It is reserved in requests and in responses. */
     String RESERVED_PREFIX = "triton_";
 
     /**
@@ -47,8 +45,8 @@ public interface InferResponse extends AutoCloseable {
     String id();
 
     /**
-     * Returns the requested outputs that the model made, in the model's order. None lies in memory that its client can
-     * truncate, but for those that the client requested there.
+     * Returns the requested outputs that the model made, in the model's order. An output lies in memory that its client
+     * can truncate only if the client requested it there.
      *
      * @return the outputs; immutable
      */

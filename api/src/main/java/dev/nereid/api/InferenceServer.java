@@ -54,7 +54,7 @@ public interface InferenceServer {
 
     /**
      * Returns the counters of requests that are refused before they are queued. Front ends count their own refusals
-     * there; the server counts those of {@link #infer}.
+     * there; the server counts the refusals of {@link #infer}.
      *
      * @return the counters, the same at every call
      */
@@ -86,8 +86,7 @@ public interface InferenceServer {
     boolean isLive();
 
     /**
-     * Says whether the server has begun to stop. It completes its requests then, and is neither live nor ready any
-     * more.
+     * Says whether the server has begun to stop. It completes its requests then, and is no longer live or ready.
      *
      * @return whether it stops, or has stopped
      */

@@ -217,7 +217,7 @@ public final class InputTensor {
      * @param name the name of the input, for the error
      * @param type the type of the elements
      * @param dims the dimensions
-     * @return the size in bytes; 0 for {@link DataType#BYTES}, whose elements have no fixed size
+     * @return the size in bytes; 0 for {@link DataType#BYTES}, as its elements have no fixed size
      * @throws InferenceException with {@link ErrorCode#INVALID_ARGUMENT} and the protocols' text as
      *     {@link #elementCount}, or if the size does not fit a {@code long}
      */

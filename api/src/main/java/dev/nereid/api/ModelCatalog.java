@@ -48,11 +48,11 @@ public interface ModelCatalog {
     String configJson(ModelRef model);
 
     /**
-     * Whether a version can serve, and why it cannot. Immutable.
+     * Readiness of a version, with the reason if it cannot serve. Immutable.
      *
      * @param isReady whether it can serve
      * @param code the kind of the reason
-     * @param reason what its instances report; empty if it can serve, or if they report nothing
+     * @param reason the report of its instances; empty if it can serve, or if they report nothing
      */
     record Readiness(boolean isReady, ErrorCode code, String reason) {
         /** It can serve. */

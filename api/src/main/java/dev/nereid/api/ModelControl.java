@@ -19,8 +19,8 @@ public interface ModelControl {
      *
      * @param model the model's name; any text
      * @param config a configuration as JSON that replaces the model's own
-     * @param files files that replace those of the model's directory, by path relative to it; read only
-     * @param isForced whether a model that is loaded is loaded anew although nothing of it has changed
+     * @param files files that replace the files of the model's directory, by path relative to it; read only
+     * @param isForced whether a loaded model is loaded again even if nothing of it has changed
      */
     record Load(String model, Optional<String> config, Map<String, ByteBuffer> files, boolean isForced) {
         /** Checks and copies the components. */
@@ -35,7 +35,7 @@ public interface ModelControl {
          *
          * @param model the model's name; any text
          * @param config a configuration as JSON that replaces the model's own
-         * @param files files that replace those of the model's directory, by path relative to it; read only
+         * @param files files that replace the files of the model's directory, by path relative to it; read only
          */
         public Load(String model, Optional<String> config, Map<String, ByteBuffer> files) {
             this(model, config, files, false);
@@ -44,7 +44,7 @@ public interface ModelControl {
         /**
          * Returns the same load, forced.
          *
-         * @return a load that loads all versions of the model anew, and uses no response that was cached before
+         * @return a load that loads all versions of the model again, and uses no response that was cached before
          */
         public Load forced() {
             return new Load(model, config, files, true);
@@ -64,13 +64,13 @@ public interface ModelControl {
      *
      * @param model the model's name; any text
      * @param dependents whether models that only this one needed are unloaded too
-     * @return completed when the model accepts no more requests; those in progress end afterwards
+     * @return completed when the model accepts no more requests; requests in progress end afterwards
      */
     CompletionStage<Void> unload(String model, boolean dependents);
 
     /**
-     * Lists the models that are known, and those that could be loaded: the latter have no version, and the state {@link
-     * ModelStatus.State#UNKNOWN}. Unlike {@link ModelCatalog#index()}, this may read the repository.
+     * Lists the known models and the models that could be loaded. The latter have no version, and the state
+     * {@link ModelStatus.State#UNKNOWN}. Unlike {@link ModelCatalog#index()}, this may read the repository.
      *
      * @return completed with the states, by name and then version
      */

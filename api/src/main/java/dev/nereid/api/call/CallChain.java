@@ -54,7 +54,7 @@ public record CallChain(List<String> models, List<Hold> holds) {
     /**
      * Adds an execution.
      *
-     * @param hold the execution, and what it holds
+     * @param hold the execution, and the resource that it holds
      * @return the chain with both
      */
     public CallChain with(Hold hold) {
@@ -91,7 +91,7 @@ public record CallChain(List<String> models, List<Hold> holds) {
      * Returns the path to a model, as in error messages.
      *
      * @param to the name of the model that is to get the request
-     * @return the names, like {@code a -> b -> a}; those in the middle of a long path are left out
+     * @return the names, like {@code a -> b -> a}; the middle of a long path is left out
      */
     public String path(String to) {
         List<String> names = new ArrayList<>(models);

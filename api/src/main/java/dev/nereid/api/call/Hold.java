@@ -6,10 +6,10 @@ import static java.util.Objects.requireNonNull;
  * An execution of a model that waits for a request to another one. Immutable.
  *
  * @param execution the execution, known by identity
- * @param kind what it holds meanwhile
+ * @param kind the resource that it holds meanwhile
  */
 public record Hold(Object execution, Kind kind) {
-    /** What an execution holds. */
+    /** The resource that an execution holds. */
     public enum Kind {
         /** Nothing: the request that waits was detached from it, and it is deferred or has returned. */
         REQUEST,

@@ -21,7 +21,8 @@ public final class FlowSignal implements ResponseFlow {
     /**
      * Creates a flow.
      *
-     * @param open the condition, whose changes are visible to all threads at once; for ever true once the client is gone
+     * @param open the condition; its changes are visible to all threads at once, and it stays true once the client is
+     *     gone
      */
     public FlowSignal(BooleanSupplier open) {
         this.open = requireNonNull(open, "open");

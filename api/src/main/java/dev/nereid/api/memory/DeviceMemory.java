@@ -74,7 +74,8 @@ public interface DeviceMemory {
     boolean copyFrom(DeviceMemory source, MemorySegment from, MemorySegment to);
 
     /**
-     * Returns why the process can no longer use the device. Asks nothing: what is known is at most a second old.
+     * Returns why the process can no longer use the device. Does not query the device: the state is at most a second
+     * old.
      *
      * @return the failure, with what to do; empty while the device works
      */

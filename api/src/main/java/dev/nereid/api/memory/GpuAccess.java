@@ -8,7 +8,7 @@ import java.util.Optional;
 
 /**
  * The GPUs of the machine as the server uses them: their memory, pinned memory of the host, and memory that clients
- * share. Safe for use by any thread. A server closes those of its options at its end.
+ * share. Safe for use by any thread. A server closes the GPUs of its options at its end.
  */
 public interface GpuAccess extends AutoCloseable {
     /** No GPU. */
@@ -66,13 +66,13 @@ public interface GpuAccess extends AutoCloseable {
     Opened open(ByteBuffer handle, int gpu, long byteSize);
 
     /**
-     * Returns why the process can no longer use a GPU. Asks nothing: what is known is at most a second old.
+     * Returns why the process can no longer use a GPU. Does not query the GPUs: the state is at most a second old.
      *
      * @return the GPU and its failure, for logs; empty while all GPUs work
      */
     Optional<String> failure();
 
-    /** Frees the memory, which is no longer used. Does nothing for a GPU that has failed, nor when called again. */
+    /** Frees the memory, which is no longer used. Does nothing for a GPU that has failed, or when called again. */
     @Override
     void close();
 

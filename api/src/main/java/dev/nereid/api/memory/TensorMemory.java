@@ -88,7 +88,7 @@ public interface TensorMemory {
      * Returns the memory of a place that Java code cannot access.
      *
      * @param place the place
-     * @return its memory; empty for places of the host, and for those of which there is none
+     * @return its memory; empty for places of the host, and for places without such memory
      */
     default Optional<DeviceMemory> device(MemoryPlace place) {
         return Optional.empty();

@@ -123,7 +123,7 @@ public final class ModelParameters implements Parameters {
     }
 
     /**
-     * Returns what was read, in the configuration or not.
+     * Returns the names that were read, in the configuration or not.
      *
      * @return names, and beginnings of names, sorted
      */

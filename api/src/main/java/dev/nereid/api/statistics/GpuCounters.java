@@ -9,7 +9,7 @@ import static java.util.Objects.requireNonNull;
  * @param success the number of successful requests
  * @param inferences the number of their items
  * @param executions the number of executions
- * @param micros the durations of the requests, without those of look-ups in a cache
+ * @param micros the durations of the requests, without look-ups in a cache
  */
 public record GpuCounters(int gpu, long success, long inferences, long executions, MicrosCounters micros) {
     /** Checks the components. */

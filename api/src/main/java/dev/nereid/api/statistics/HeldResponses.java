@@ -15,7 +15,7 @@ public record HeldResponses(ModelVersionTags holder, long open) {
     }
 
     /**
-     * Adds those of another load of the same version.
+     * Adds the responses of another load of the same version.
      *
      * @param other the responses of the other load
      * @return the responses of both

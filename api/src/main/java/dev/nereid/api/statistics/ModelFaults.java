@@ -7,7 +7,7 @@ import static java.util.Objects.requireNonNull;
  *
  * @param model the model version
  * @param outOfMemory the executions that ended with an {@link OutOfMemoryError}
- * @param changedOutputs the outputs that were changed after they had been passed to the server, of those that are checked
+ * @param changedOutputs the checked outputs that were changed after they had been passed to the server
  * @param plugin the name of the plugin; empty for none
  * @param pluginThreads the platform threads that the plugin has started; 0 while the process has few threads
  */

@@ -12,8 +12,8 @@ import java.util.List;
  * @param executions the counts of executions
  * @param inferences the durations of requests
  * @param responses the responses of a decoupled model as its backend reported them, by their index in the request
- * @param memory the memory that the model occupies, as its backend last reported it; read anew, at most once
- *     a second, after the statistics were read
+ * @param memory the memory that the model occupies, as its backend last reported it; read again, at most once a second,
+ *     after the statistics
  * @param metrics the figures that only metrics report
  */
 public record ModelStatistics(

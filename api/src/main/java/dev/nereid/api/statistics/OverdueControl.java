@@ -19,7 +19,7 @@ public record OverdueControl(String model, OptionalLong version, Kind kind, long
             .thenComparingLong(one -> one.version().orElse(0))
             .thenComparing(OverdueControl::kind);
 
-    /** What a model version does. */
+    /** The step in the life of a model version. */
     public enum Kind {
         /** It is loaded. */
         LOAD,

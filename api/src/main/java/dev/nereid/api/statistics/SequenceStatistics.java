@@ -8,7 +8,7 @@ import java.util.Map;
  * Counts the sequences of a model version. Immutable.
  *
  * @param model the model version
- * @param live the number of sequences that have not ended, those in the backlog included
+ * @param live the number of sequences that have not ended, including the backlog
  * @param backlog the number of sequences that wait for a slot
  * @param slotsUsed the number of slots with a sequence, over all instances
  * @param slots the number of slots of all instances

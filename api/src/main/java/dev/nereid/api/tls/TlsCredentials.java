@@ -149,7 +149,7 @@ public final class TlsCredentials {
     /**
      * Returns the certificate chain of the server.
      *
-     * @return the server's certificate, then those of its issuers
+     * @return the server's certificate, then the certificates of its issuers
      */
     public List<X509Certificate> chain() {
         return chain;

@@ -10,7 +10,7 @@ import java.util.Optional;
  * PEM files of a TLS endpoint, and the interval of their reloads. Immutable; the content of the files may change at any
  * time, and counts for connections that are made after the next reload.
  *
- * @param certificate the server's certificate, then those of its issuers
+ * @param certificate the server's certificate, then the certificates of its issuers
  * @param key the server's private key
  * @param clientRoots the certificates of the authorities that issue client certificates; empty if clients need none
  * @param reloadInterval the time between two checks of the files
@@ -31,7 +31,7 @@ public record TlsFiles(Path certificate, Path key, Optional<Path> clientRoots, D
     /**
      * Creates files that are checked every five seconds.
      *
-     * @param certificate the server's certificate, then those of its issuers
+     * @param certificate the server's certificate, then the certificates of its issuers
      * @param key the server's private key
      * @param clientRoots the certificates of the authorities that issue client certificates; empty if clients need none
      * @return the files
