@@ -3,8 +3,6 @@ package dev.nereid.cache.redis;
 /**
  * Address of a Redis database. Immutable.
  *
- * @param host the host
- * @param port the port
  * @param database the number of the database
  */
 record RedisAddress(String host, int port, int database) {}

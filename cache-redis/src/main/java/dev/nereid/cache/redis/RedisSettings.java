@@ -18,8 +18,8 @@ import java.util.TreeSet;
  */
 record RedisSettings(RedisAddress address, RedisCredentials credentials, RedisTimeouts timeouts, RedisTls tls) {
     /**
-     * The names of the settings, which are those of the reference. The last two are of its pool of connections, and
-     * here there is one connection.
+     * The names of the settings, as on the reference server. The last two configure its connection pool, while this
+     * cache has one connection.
      */
     private static final Set<String> NAMES = Set.of(
             "host",
