@@ -30,7 +30,7 @@ final class FileCredentials implements AwsCredentialsProvider {
     private final System.Logger logger;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** What the provider was created from; guarded by the lock, as the provider. */
+    /** Stamp of the file that the provider was created from; guarded by the lock, as the provider. */
     private List<Object> stamp;
 
     private AwsCredentialsProvider provider;
@@ -38,7 +38,6 @@ final class FileCredentials implements AwsCredentialsProvider {
     /**
      * Creates the credentials.
      *
-     * @param file the file
      * @param first its content
      * @param reader reads it again
      * @param providers creates the provider of a content

@@ -15,7 +15,6 @@ import java.util.Map;
  * @param secretKey the secret access key
  * @param sessionToken the session token of temporary credentials
  * @param profile the name of a profile in the files of the AWS command line
- * @param region the region
  */
 record S3Credentials(String keyId, String secretKey, String sessionToken, String profile, String region) {
     /** The variable of the file of credentials, as on the reference server. */
@@ -24,8 +23,7 @@ record S3Credentials(String keyId, String secretKey, String sessionToken, String
     private static final long MAX_FILE_BYTES = 1 << 20;
 
     /**
-     * Returns the credentials of a repository: those of the file of credentials if there is one, else those of the
-     * environment.
+     * Returns the credentials of a repository: from the file of credentials if there is one, else from the environment.
      *
      * @param url the URL of the repository
      */

@@ -8,14 +8,14 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Where a model repository lies in S3. Immutable.
+ * Location of a model repository in S3. Immutable.
  *
- * <p>The forms are those of the reference server: {@code s3://bucket/path}, {@code s3://host:port/bucket/path} by HTTP,
- * and {@code s3://http://host:port/bucket/path} or {@code s3://https://host:port/bucket/path}.
+ * <p>The forms are the same as on the reference server: {@code s3://bucket/path}, {@code s3://host:port/bucket/path} by
+ * HTTP, and {@code s3://http://host:port/bucket/path} or {@code s3://https://host:port/bucket/path}.
  *
- * @param endpoint the address of the store; empty for that of Amazon's region
+ * @param endpoint the address of the store; empty for the address of Amazon's region
  * @param bucket the name of the bucket
- * @param prefix what all keys of the repository begin with: empty, or a path with a slash at its end
+ * @param prefix the beginning of all keys of the repository: empty, or a path with a slash at its end
  */
 record S3Location(Optional<URI> endpoint, String bucket, String prefix) {
     private static final String SCHEME = "s3://";
