@@ -58,7 +58,7 @@ public record HostMachine(String system, String processor) {
     /**
      * Returns the machine that an executable of Linux was built for.
      *
-     * @param file the executable, whose ELF header is read
+     * @param file the executable; its ELF header is read
      * @return the machine; empty if there is no such file or it is no ELF file
      */
     public static Optional<HostMachine> ofExecutable(Path file) {

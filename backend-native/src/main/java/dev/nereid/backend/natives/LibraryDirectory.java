@@ -19,11 +19,11 @@ public final class LibraryDirectory {
     private LibraryDirectory() {}
 
     /**
-     * Returns the directory with the unpacked libraries, unpacking them first if neither this process nor the cache has
+     * Returns the directory with the unpacked libraries, unpacking them first if this process and the cache lack
      * them. Other processes may do the same at the same time.
      *
-     * <p>The caller has a lock of the whole process from before this call until the libraries are loaded, whichever class
-     * loader it is loaded by. Blocks while it reads and writes files: seconds for hundreds of megabytes.
+     * <p>The caller has a lock of the whole process from before this call until the libraries are loaded, whichever
+     * class loader loads it. Blocks while it reads and writes files: seconds for hundreds of megabytes.
      *
      * @param product the framework
      * @param archive its packed libraries, one of which is {@link NativeProduct#library()}
@@ -58,7 +58,6 @@ public final class LibraryDirectory {
     /**
      * Removes a directory with all that is in it; does nothing if it does not exist.
      *
-     * @param directory the directory
      * @throws IOException if a part of it cannot be removed; the rest may be gone
      */
     public static void delete(Path directory) throws IOException {

@@ -13,8 +13,9 @@ import java.util.stream.Stream;
 /**
  * Finds the native libraries that are mapped into processes. Stateless; any thread may use it.
  *
- * <p>A second copy of TensorFlow would abort the process, whatever class loader or library loads it, and a framework may
- * stay mapped when it is closed. So the process itself is asked, not this class, which every plugin has of its own.
+ * <p>A second copy of TensorFlow would abort the process, whatever class loader or library loads it, and a framework
+ * may stay mapped when it is closed. So this class reads the maps of the process and keeps no list: each plugin has a
+ * separate copy of this class.
  */
 public final class LoadedLibraries {
     private static final Path PROCESSES = Path.of("/proc");
@@ -39,7 +40,8 @@ public final class LoadedLibraries {
     }
 
     /**
-     * Returns the paths of mapped files in directories whose parent has a name; none on a system without {@code /proc}.
+     * Returns the paths of mapped files in directories with a parent of a given name; none on a system without
+     * {@code /proc}.
      *
      * @param parent the name, such as {@code b} for {@code /a/b/c/file}
      * @return the paths, each once. A file may be removed by now

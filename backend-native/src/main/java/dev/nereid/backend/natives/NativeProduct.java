@@ -1,7 +1,7 @@
 package dev.nereid.backend.natives;
 
 /**
- * A framework whose native libraries are unpacked together. Immutable.
+ * A framework; its native libraries are unpacked together. Immutable.
  *
  * @param name the name in errors, such as {@code TensorFlow}
  * @param prefix the beginning of the names of its directories in a cache, such as {@code tensorflow}: letters and digits

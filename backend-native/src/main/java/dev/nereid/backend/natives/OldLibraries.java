@@ -13,11 +13,10 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Removes the libraries of other versions from a cache, and what was left when a process ended while it unpacked.
- * Stateless.
+ * Removes libraries of other versions and the rest of interrupted unpacking from a cache. Stateless.
  *
- * <p>Libraries that a process has mapped stay. Those of processes that this one may not look into are taken for unused:
- * they go on with the files that the system keeps for them.
+ * <p>Libraries that a process has mapped stay. Libraries of processes that this process may not inspect are treated as
+ * unused: such a process goes on with the files that the system keeps for it.
  */
 final class OldLibraries {
     /** Unpacking takes seconds, and minutes on a slow disk. */

@@ -60,7 +60,7 @@ public record OptionValues(Parameters values) {
     /**
      * Returns an exception about the value of an option. Its message begins with the text of the reference server.
      *
-     * @param text what is wrong, in the words of the reference server
+     * @param text the error, in the words of the reference server
      * @param name the name of the option
      * @param expected what the value may be
      * @return the exception, with {@link ErrorCode#INVALID_ARGUMENT}

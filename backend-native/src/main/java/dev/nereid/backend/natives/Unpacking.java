@@ -65,7 +65,7 @@ final class Unpacking {
         return target;
     }
 
-    /** What the file system says, without the path: it is for clients too. */
+    /** Returns the reason of the file system without the path: the text is for clients too. */
     static String reason(IOException e) {
         return switch (e) {
             case AccessDeniedException _ -> "permission denied";
@@ -76,7 +76,7 @@ final class Unpacking {
         };
     }
 
-    /** Creates a directory of a name of its own, with the permissions that any directory of this process gets. */
+    /** Creates a directory of a unique name, with the default permissions of this process. */
     private Path createBeside(String prefix) throws IOException {
         return Files.createDirectory(target.resolveSibling(prefix + UUID.randomUUID()));
     }
@@ -95,7 +95,7 @@ final class Unpacking {
         }
     }
 
-    /** Moves a directory to the place; returns why it failed, if what is there is not as it should be afterwards. */
+    /** Moves a directory to the target; returns the failure unless the target then has the content of the archive. */
     private Optional<IOException> move(Path directory) throws IOException {
         try {
             disk.move(directory, target);
