@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
  * Reads which arenas of memory shrink after each run. Stateless.
  *
  * <p>ONNX Runtime checks the entry when a model is run, and fails each run if there is no such arena. So an execution
- * gets only those of its own session: the CPU's and that of its GPU.
+ * gets only the arenas of its session: the CPU's arena and its GPU's arena.
  */
 final class ArenaShrinkage {
     private static final String SEPARATOR = ";";

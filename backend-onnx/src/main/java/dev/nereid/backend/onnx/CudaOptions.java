@@ -13,8 +13,8 @@ import java.util.Set;
  * Options of ONNX Runtime's provider of CUDA, from an accelerator {@code cuda} and from the parameters of a model.
  * Stateless.
  *
- * <p>The parameters of the accelerator are ONNX Runtime's own options and passed on, so that it refuses those that it
- * does not know. Options that are addresses in the memory of the process are refused here.
+ * <p>The parameters of the accelerator are passed on to ONNX Runtime, which refuses unknown options. Options that are
+ * addresses in the memory of the process are refused here.
  */
 final class CudaOptions {
     private static final Set<String> TRUTHS = Set.of("do_copy_in_default_stream", "use_ep_level_unified_stream");
@@ -53,7 +53,7 @@ final class CudaOptions {
         return options;
     }
 
-    /** Returns the options among the parameters of a model. They take precedence over those of an accelerator. */
+    /** Returns the options among the parameters of a model. They take precedence over the options of an accelerator. */
     static Map<String, String> ofModel(Parameters parameters) {
         OptionValues values = new OptionValues(parameters);
         Map<String, String> options = new HashMap<>();

@@ -67,8 +67,8 @@ final class OnnxAccelerators {
     }
 
     /**
-     * Refuses accelerators and options that nothing can satisfy. Those of GPUs are for instances on GPUs; the reference
-     * server ignores them for others.
+     * Refuses accelerators and options that cannot be satisfied. GPU accelerators apply to instances on GPUs; the
+     * reference server ignores them for other instances.
      */
     static void check(ModelContext context) {
         for (Accelerator accelerator : configured(context.settings())) {
@@ -109,7 +109,7 @@ final class OnnxAccelerators {
         return new OrtProviders(device.id(), providers);
     }
 
-    /** Returns the providers of sessions on GPUs: those of TensorRT as often as configured, then that of CUDA. */
+    /** Returns the providers of sessions on GPUs: TensorRT providers as often as configured, then the CUDA provider. */
     private static List<OrtProvider> providers(ModelSettings settings, Parameters parameters) {
         List<OrtProvider> providers = new ArrayList<>();
         Map<String, String> cuda = new HashMap<>();

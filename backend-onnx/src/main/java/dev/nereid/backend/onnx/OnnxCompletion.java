@@ -102,8 +102,8 @@ final class OnnxCompletion {
     }
 
     /**
-     * Describes a tensor for the configuration. One without dimensions of its own is configured as [1], and in a batch
-     * reshaped to the model's shape.
+     * Describes a tensor for the configuration. A tensor without dimensions beside the batch is configured as [1], and
+     * in a batch reshaped to the model's shape.
      */
     private static TensorSpec spec(OrtTensorInfo info, String role, boolean batches) {
         Shape shape = OnnxTensors.shape(info);

@@ -117,15 +117,15 @@ final class OnnxModel implements Model {
         }
     }
 
-    /** Reports the mapped files alone: ONNX Runtime does not tell what it allocates. */
+    /** Reports the mapped files alone: ONNX Runtime does not report its allocations. */
     @Override
     public List<MemoryUsage> memoryUsage() {
         return mappedBytes == 0 ? List.of() : List.of(new MemoryUsage(MemoryPlace.HOST, mappedBytes));
     }
 
     /**
-     * Returns whether sessions for other instances would have as many threads, and are open: those of another device
-     * would be opened from files that may have changed since.
+     * Returns whether sessions for other instances would have as many threads, and are open: a session on another
+     * device would be opened from files that may have changed since.
      */
     @Override
     public boolean suits(List<Device> instances) {

@@ -25,7 +25,7 @@ import java.util.function.Supplier;
  * @param threads describes the threads of the session, for the log
  */
 record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, String threads) {
-    /** Whether threads of a pool that all sessions share spin between runs. */
+    /** Threads of the pool that all sessions share do not spin between runs. */
     static final boolean SHARED_POOL_SPINS = false;
 
     /**
@@ -47,7 +47,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
 
     private static final String DEVICE_ALLOCATOR = "session.use_device_allocator_for_initializers";
 
-    /** Reads the options, and refuses those that nothing can satisfy. */
+    /** Reads the options, and refuses options that cannot be satisfied. */
     static OnnxModelOptions of(ModelContext context, OnnxBackendOptions backend) {
         ModelSettings settings = context.settings();
         OptionValues values = new OptionValues(context.parameters());

@@ -16,12 +16,12 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Maps inputs and outputs of a configuration to those of the model. Immutable.
+ * Maps inputs and outputs of a configuration to inputs and outputs of the model. Immutable.
  *
- * <p>The shape of an output is static if the model fixes all its dimensions except the batch, and those of every input
- * too: the output shapes of a model with an open input dimension are not reliable, since exporters record the shapes of
- * one example. The same holds for a model with ragged inputs or inputs derived from a batch: its output shapes do not
- * follow from the number of items.
+ * <p>The shape of an output is static if the model fixes all its dimensions except the batch, and all dimensions of
+ * every input too: the output shapes of a model with an open input dimension are not reliable, since exporters record
+ * the shapes of one example. The same holds for a model with ragged inputs or inputs derived from a batch: its output
+ * shapes do not follow from the number of items.
  */
 final class OnnxSignature {
     /**
@@ -37,7 +37,6 @@ final class OnnxSignature {
      * An output of the model.
      *
      * @param index its place in the model
-     * @param name its name
      * @param type the type of its elements
      * @param staticShape the shape of the response, with an open batch dimension, if it does not depend on the run
      * @param scalarShape the shape that clients see if the model declares no dimensions
@@ -84,7 +83,7 @@ final class OnnxSignature {
         throw OnnxErrors.invalid("state output '" + state.outputName() + "': the model has no output of that name");
     }
 
-    /** Whether an input controls sequences, and the model declares one dimension for it. */
+    /** Returns whether an input controls sequences and the model declares one dimension for it. */
     private static boolean isFlat(ModelSettings settings, OrtTensorInfo info) {
         return info.dims().size() == 1
                 && settings.batches()
@@ -107,14 +106,14 @@ final class OnnxSignature {
         return new Output(index, info.name(), type, knownShape, scalarShape);
     }
 
-    /** Whether all dimensions but that of the batch are fixed. */
+    /** Returns whether all dimensions except the batch are fixed. */
     private boolean isFixed(OrtTensorInfo info) {
         return info.hasShape() && info.dims().stream().skip(batches ? 1 : 0).noneMatch(dim -> dim == Shape.VARIABLE);
     }
 
     /**
-     * Whether tensors are passed to the model without dimensions. As on the reference server, this also holds if the
-     * model does not declare their number, unless it has texts or batches.
+     * Returns whether tensors are passed to the model without dimensions. As on the reference server, this also holds
+     * if the model does not declare their number, unless it has texts or batches.
      */
     private static boolean hasNoDimensions(ModelSettings settings, OrtTensorInfo info) {
         return info.dims().isEmpty()

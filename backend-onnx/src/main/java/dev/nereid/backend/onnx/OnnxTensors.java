@@ -48,8 +48,7 @@ final class OnnxTensors {
     }
 
     /**
-     * Refuses inputs and outputs of a model that are no tensors. This includes those that the configuration does not
-     * name.
+     * Refuses inputs and outputs of a model that are no tensors, even if the configuration does not name them.
      *
      * @throws BackendException {@link ErrorCode#UNSUPPORTED} if one is none
      */

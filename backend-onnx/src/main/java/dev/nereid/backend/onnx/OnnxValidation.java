@@ -14,7 +14,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Compares the inputs and outputs of a configuration with those of its model. Immutable. */
+/** Compares the inputs and outputs of a configuration with its model. Immutable. */
 final class OnnxValidation {
     private final ModelSettings settings;
     private final OrtSession session;
@@ -24,7 +24,9 @@ final class OnnxValidation {
         this.session = session;
     }
 
-    /** Refuses a configuration that does not agree with its model. The texts are those of the reference server. */
+    /**
+     * Refuses a configuration that does not agree with its model. The texts are the same as on the reference server.
+     */
     static void check(ModelSettings settings, OrtSession session) {
         OnnxValidation validation = new OnnxValidation(settings, session);
         OnnxTensors.requireTensors(session.inputs());

@@ -3,10 +3,10 @@ package dev.nereid.backend.onnx;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Bounds the threads in the pools that sessions have of their own. Safe for use by any thread.
+ * Bounds the threads in the separate pools of sessions. Safe for use by any thread.
  *
  * <p>Each session may have a pool with a thread for each processor: with a thousand models that would be a thousand
- * pools, whose threads cost memory and time to start and stop, and compete for the same processors. The models that are
+ * pools. Their threads cost memory and time to start and stop, and compete for the same processors. The models that are
  * loaded beyond the bound share one pool.
  */
 final class PoolThreads {

@@ -10,7 +10,7 @@ import java.util.regex.Pattern;
 /**
  * Options of ONNX Runtime's provider of TensorRT, from the parameters of an accelerator {@code tensorrt}. Stateless.
  *
- * <p>Names and texts are those of the reference server, which refuses any other parameter.
+ * <p>Names and texts are the same as on the reference server, which refuses any other parameter.
  */
 final class TensorRtOptions {
     private static final String PRECISION = "precision_mode";

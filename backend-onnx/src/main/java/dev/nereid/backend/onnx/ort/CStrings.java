@@ -21,7 +21,7 @@ final class CStrings {
                 : MemorySegment.ofAddress(address).reinterpret(Long.MAX_VALUE).getString(0);
     }
 
-    /** Reads the {@code count} texts whose addresses are at {@code address}. */
+    /** Reads {@code count} texts; {@code address} is an array of pointers to them. */
     @SuppressWarnings("restricted")
     static List<String> readAll(long address, int count) {
         MemorySegment pointers = MemorySegment.ofAddress(address).reinterpret(count * JAVA_LONG.byteSize());

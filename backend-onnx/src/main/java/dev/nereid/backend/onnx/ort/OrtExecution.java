@@ -17,9 +17,9 @@ import java.util.concurrent.locks.ReentrantLock;
  * <p>The order of a run is {@link #begin}, inputs and outputs, {@link #run}, results, {@link #end}; {@code end} belongs
  * in a {@code finally}. Native objects are used only between {@code begin} and {@code end}, and {@code lock} orders
  * these two with the calls of other threads: {@code terminate} reaches only the run options of the run with the given
- * id, so a late call neither stops the next run nor touches released options; and {@code close} releases at once if no
- * run is in progress, or leaves the release to {@code end}. The session is retained for the lifetime of the execution,
- * so that it cannot be released first.
+ * id, so a late call does not stop the next run or touch released options; and {@code close} releases at once if no run
+ * is in progress, or leaves the release to {@code end}. The session is retained for the lifetime of the execution, so
+ * that it cannot be released first.
  */
 public final class OrtExecution implements AutoCloseable {
     private final OrtSession session;

@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class OrtLibrary implements AutoCloseable {
     /**
-     * Minimum severity of the environment's messages. They go to standard error, so only from ERROR on; sessions have
-     * logs of their own.
+     * Minimum severity of the environment's messages. They go to standard error, so only from ERROR on; each session
+     * has a separate log.
      */
     private static final OrtLog.Severity ENVIRONMENT_THRESHOLD = OrtLog.Severity.ERROR;
 
@@ -66,7 +66,7 @@ public final class OrtLibrary implements AutoCloseable {
     }
 
     /**
-     * Loads the library in {@code file}; each session will have thread pools of its own.
+     * Loads the library in {@code file}; each session will have separate thread pools.
      *
      * @throws IllegalArgumentException if the file cannot be loaded
      * @throws IllegalStateException if it is not a supported release of ONNX Runtime

@@ -9,10 +9,9 @@ import java.util.List;
 /**
  * Execution providers of a session besides the CPU, all of one CUDA device. Immutable.
  *
- * <p>ONNX Runtime gives each part of a graph to the first provider that can compute it, and to the CPU what none of them
- * can.
+ * <p>ONNX Runtime gives each part of a graph to the first provider that can compute it, and the other parts to the CPU.
  *
- * @param device the number of the device whose memory the session takes, from 0, as CUDA counts the devices that are
+ * @param device the number of the device that the session takes memory of, from 0, as CUDA counts the devices that are
  *     visible to the process; {@link #NO_DEVICE} for a session that takes memory of the host alone
  * @param all the providers, in the order of their priority; empty for a session that computes on the CPU alone
  */

@@ -12,10 +12,11 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /**
- * A loaded model. Any thread may use it, several at a time; each runs it through an {@link OrtExecution} of its own.
+ * A loaded model. Any thread may use it, several at a time; each thread runs it through a separate
+ * {@link OrtExecution}.
  *
- * <p>Closing it lets no further execution be created. The model is released when the last execution is closed, on the
- * thread that does so.
+ * <p>A closed session creates no further executions. The model is released when the last execution is closed, on the
+ * closing thread.
  */
 public final class OrtSession implements AutoCloseable {
     private final OrtLibrary library;
@@ -100,14 +101,14 @@ public final class OrtSession implements AutoCloseable {
     }
 
     /**
-     * Returns the declarations of the model's inputs, in its order. Those of {@link #requiredInputs()} are first, then
-     * those that have a value in the model and may be omitted.
+     * Returns the declarations of the model's inputs, in its order. The {@linkplain #requiredInputs() required inputs}
+     * are first, then the inputs that have a value in the model and may be omitted.
      */
     public List<OrtTensorInfo> inputs() {
         return inputs;
     }
 
-    /** Returns the declarations of inputs without a value of their own. They are in the model's order. */
+    /** Returns the declarations of inputs without a value in the model. They are in the model's order. */
     public List<OrtTensorInfo> requiredInputs() {
         return inputs.subList(0, requiredInputs);
     }
@@ -158,7 +159,7 @@ public final class OrtSession implements AutoCloseable {
         return outputNames.getAtIndex(JAVA_LONG, index);
     }
 
-    /** Lets no further execution be created, and releases the model when none is left. */
+    /** Prevents further executions, and releases the model when none is left. */
     @Override
     public void close() {
         references.close();

@@ -9,7 +9,7 @@ import java.nio.ByteOrder;
 
 /**
  * Copies strings between ONNX Runtime's tensors and length-prefixed memory. Each string is its length in 4 bytes,
- * little-endian, and then its bytes. Any bytes: neither an encoding nor the absence of zeros is assumed. Stateless.
+ * little-endian, and then its bytes. The bytes are arbitrary: no encoding is assumed, and zeros may occur. Stateless.
  */
 final class OrtStrings {
     private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);

@@ -48,7 +48,6 @@ public final class OrtValue implements AutoCloseable {
         return new OrtValue(library, handle, type, shape, data);
     }
 
-    /** Returns the element type. */
     OrtElementType type() {
         return type;
     }

@@ -170,7 +170,6 @@ final class TensorSlot {
         memory = null;
     }
 
-    /** Releases the value. */
     void releaseValue() {
         if (value != 0) {
             library.api().release(OrtFunction.ReleaseValue, value);
