@@ -15,7 +15,9 @@ final class LargeStack {
 
     private LargeStack() {}
 
-    /** Runs the work, and returns its result or throws what it throws. Not ended by an interrupt, which is kept. */
+    /**
+     * Runs the work, and returns its result or rethrows its exception. An interrupt does not end the work, and is kept.
+     */
     static <T> T call(Supplier<T> work) {
         Result<T> result = new Result<>();
         Thread thread = start(() -> result.run(work));
@@ -44,7 +46,7 @@ final class LargeStack {
         }
     }
 
-    /** What the work has returned or thrown. Written by its thread, and read after the end of that. */
+    /** Result or exception of the work. Written by its thread, and read after the end of that thread. */
     private static final class Result<T> {
         private @Nullable T value;
         private @Nullable Throwable failure;

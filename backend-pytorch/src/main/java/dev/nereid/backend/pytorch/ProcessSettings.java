@@ -11,11 +11,11 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What PyTorch has once for the process, while each model may ask for it. Guarded.
+ * Settings of PyTorch for the whole process, which each model may set. Guarded.
  *
- * <p>The threads of OpenBLAS, which multiplies matrices, are as many as the loaded model with the fewest computes with, so
- * that no model occupies more processors than it is to. Models of short executions do not count: their matrices are too
- * small for several threads.
+ * <p>OpenBLAS, which multiplies matrices, has as many threads as the loaded model that computes with the fewest, so
+ * that no model occupies more processors than configured. Models of short executions do not count: their matrices are
+ * too small for several threads.
  */
 final class ProcessSettings {
     /** The number for a model to which that of OpenBLAS makes no difference. */
@@ -50,7 +50,10 @@ final class ProcessSettings {
         this.openBlasThreads = openBlasThreads;
     }
 
-    /** Applies the settings of a model, before its first execution. Logs which are those of another model. */
+    /**
+     * Applies the settings of a model, before its first execution. Logs a warning if it replaces the setting of another
+     * model.
+     */
     void apply(ModelContext context, PyTorchModelOptions options) {
         lock.lock();
         try {

@@ -33,7 +33,9 @@ final class PyTorchCompletion {
                 || settings.outputs().isEmpty();
     }
 
-    /** Completes a configuration as far as the module shows it. What is not known is refused by the load. */
+    /**
+     * Completes a configuration as far as the module shows it. The load refuses a configuration that stays incomplete.
+     */
     static Optional<ModelCompletion> of(ModelContext context, TorchModule module) {
         ModelSettings settings = context.settings();
         if (settings.sequenceBatching().isPresent() || !areKnown(module.schema().arguments())) {

@@ -8,14 +8,14 @@ import java.nio.charset.StandardCharsets;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Converts failures of PyTorch to those of the SPI. Stateless. */
+/** Converts failures of PyTorch to exceptions of the SPI. Stateless. */
 final class PyTorchErrors {
     /** In UTF-8, so that a message of 4 KiB has room for a few words before and behind. */
     private static final int MAX_BYTES = 3500;
 
     private static final String CUT = "\n…\n";
 
-    /** Begins the places in the code as it was saved; those in the original source follow it. */
+    /** Heading of the places in the saved code; the places in the original source follow. */
     private static final String SERIALIZED = "Traceback of TorchScript, serialized code";
 
     private static final String ORIGINAL = "Traceback of TorchScript, original code";
@@ -24,7 +24,6 @@ final class PyTorchErrors {
 
     private PyTorchErrors() {}
 
-    /** Returns a failure of an execution. */
     static BackendException ofExecution(TorchException failure) {
         return new BackendException(
                 ErrorCode.INTERNAL, "PyTorch execute failure: " + text(String.valueOf(failure.getMessage())));
@@ -69,7 +68,7 @@ final class PyTorchErrors {
         return new BackendException(ErrorCode.INTERNAL, text(message));
     }
 
-    /** Shortens a text: first the places in the saved code, then what is between the first and the last lines. */
+    /** Shortens a text: first the places in the saved code, then the lines between the first and the last ones. */
     static String text(String message) {
         if (message.getBytes(StandardCharsets.UTF_8).length <= MAX_BYTES) {
             return message;

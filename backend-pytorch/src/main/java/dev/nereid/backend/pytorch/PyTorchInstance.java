@@ -24,7 +24,7 @@ import java.util.stream.Collectors;
  * <p>Inputs are passed without a copy. Outputs are read from memory of PyTorch, which is freed when the server has read
  * them; an output that lies in an input is recognized by the server, which keeps the input.
  *
- * <p>An execution cannot be interrupted: a batch whose requests are all cancelled is not begun.
+ * <p>An execution cannot be interrupted: a batch is not begun if all its requests are cancelled.
  */
 final class PyTorchInstance implements ModelInstance {
     /** The number of executions on a large stack, should all of them fail. */

@@ -20,7 +20,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * use it.
  */
 final class PyTorchModel implements Model {
-    /** The largest weights of a model whose execution may take less time than waking another thread. */
+    /** The largest weights with which an execution may take less time than waking another thread. */
     private static final long MAX_SHORT_BYTES = 256 * 1024;
 
     private static final Duration MAX_SHORT_EXECUTION = Duration.ofNanos(300_000);

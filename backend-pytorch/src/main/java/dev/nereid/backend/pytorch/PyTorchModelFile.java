@@ -12,7 +12,7 @@ import java.nio.file.Path;
  * The file of a model, within the directory of its version. Immutable.
  *
  * @param path the file
- * @param content what it contains
+ * @param content its parsed content
  */
 record PyTorchModelFile(Path path, TorchFile content) {
     private static final String DEFAULT_FILENAME = "model.pt";

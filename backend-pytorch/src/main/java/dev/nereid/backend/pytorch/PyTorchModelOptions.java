@@ -12,7 +12,7 @@ import java.util.OptionalInt;
 /**
  * The parameters of a model. Immutable.
  *
- * <p>Threads: each instance has a team of its own for parallel work. So that n busy instances occupy exactly all
+ * <p>Threads: each instance has a separate team for parallel work. So that n busy instances occupy exactly all
  * processors, each team has an n-th of them, and at least one thread.
  *
  * @param mode how the module is loaded and executed

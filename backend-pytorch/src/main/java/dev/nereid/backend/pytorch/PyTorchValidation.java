@@ -254,7 +254,7 @@ final class PyTorchValidation {
         }
     }
 
-    /** Refuses what is no tensor, where the values of the dictionary are. */
+    /** Refuses texts for the keys of a dictionary of tensors. */
     private void checkKeys(List<String> keys) {
         for (String key : keys) {
             if (isText(key)) {

@@ -18,7 +18,6 @@ final class ResultChecks {
     /**
      * Finds an output among the values of a result.
      *
-     * @return its index
      * @throws BackendException if there is none
      */
     static int indexOf(PyTorchSignature.Output output, List<TorchOutput> values) {

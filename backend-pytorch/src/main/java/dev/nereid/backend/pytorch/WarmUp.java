@@ -35,10 +35,11 @@ final class WarmUp {
     private static final Duration MAX_RUN = Duration.ofSeconds(2);
 
     /**
-     * What is known after the executions.
+     * Result of the executions.
      *
      * @param isCompiled whether PyTorch has optimized the script
-     * @param execution the time of the last one, where it tells that of a request of one item: all dimensions are known
+     * @param execution the time of the last one; empty unless all dimensions are known, so that a request of one item
+     *     takes as long
      */
     record Outcome(boolean isCompiled, Optional<Duration> execution) {
         private static final Outcome NONE = new Outcome(false, Optional.empty());

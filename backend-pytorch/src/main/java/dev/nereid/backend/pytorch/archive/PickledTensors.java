@@ -18,11 +18,11 @@ import java.util.stream.Collectors;
  * <p>It follows the operations that PyTorch writes, and ends at another one, since PyTorch knows no more. The memory
  * that it needs has a bound, whatever the pickle is.
  *
- * <p>Not checked are pickles of more than {@link #MAX_BYTES} bytes, and what comes after the first
- * {@link #MAX_OPERATIONS} operations of a pickle: PyTorch reads the tensors there as they are described.
+ * <p>Pickles of more than {@link #MAX_BYTES} bytes are not checked, and only the first {@link #MAX_OPERATIONS}
+ * operations of a pickle are: PyTorch reads all other tensors as they are described.
  */
 final class PickledTensors {
-    /** Larger pickles are those of vocabularies: they are not checked, and left to PyTorch. */
+    /** Larger pickles hold vocabularies: they are not checked, and left to PyTorch. */
     static final long MAX_BYTES = 8 << 20;
 
     /**

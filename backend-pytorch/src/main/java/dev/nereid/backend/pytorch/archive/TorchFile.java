@@ -54,8 +54,8 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
      * Reads a file.
      *
      * @param file an existing file
-     * @return what it contains
-     * @throws TorchFileException if it is no module of TorchScript, or damaged, with what was expected
+     * @return its parsed content
+     * @throws TorchFileException if it is no module of TorchScript, or damaged, with the expected content
      */
     public static TorchFile read(Path file) throws TorchFileException {
         try {
@@ -107,7 +107,7 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
         return new TorchFile(hasExamples, readsTraining, tensorBytes);
     }
 
-    /** Compares the tensors of a module with their records. Those of a trace's inputs have no elements. */
+    /** Compares the tensors of a module with their records. The tensors of a trace's inputs have no elements. */
     private static void checkTensors(ZipFile zip, List<? extends ZipEntry> entries)
             throws IOException, TorchFileException {
         Map<String, Long> sizes = new HashMap<>();

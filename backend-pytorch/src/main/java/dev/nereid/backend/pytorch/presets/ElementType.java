@@ -9,7 +9,7 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch.ScalarType;
 import org.jspecify.annotations.Nullable;
 
-/** The types of elements of PyTorch for those of the SPI. Static functions only. */
+/** Maps data types of the SPI to scalar types of PyTorch. Static functions only. */
 final class ElementType {
     /** By the value of PyTorch. */
     private static final @Nullable DataType[] DATA_TYPES = new DataType[ScalarType.NumOptions.value + 1];
@@ -33,8 +33,8 @@ final class ElementType {
     private ElementType() {}
 
     /**
-     * Creates the constants, as the first use of this class does. To be called outside of any {@code PointerScope}, whose end
-     * would free them.
+     * Creates the constants, as the first use of this class does. To be called outside of any {@code PointerScope}: the
+     * end of a scope would free them.
      */
     static void create() {
         if (PointerScope.getInnerScope() != null) {

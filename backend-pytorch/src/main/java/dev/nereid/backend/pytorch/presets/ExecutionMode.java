@@ -5,11 +5,10 @@ import org.bytedeco.pytorch.global.torch;
 /**
  * How a module is loaded and executed. Immutable.
  *
- * @param inference whether tensors are those of {@code InferenceMode}; otherwise only gradients are off
+ * @param inference whether executions are in {@code InferenceMode}; otherwise only gradients are off
  * @param optimized whether scripts are optimized
  */
 public record ExecutionMode(boolean inference, boolean optimized) {
-    /** The mode by default. */
     public static final ExecutionMode DEFAULT = new ExecutionMode(true, true);
 
     /** Enters the mode on the current thread; to be closed on the same one, before it may wait for anything. */

@@ -18,11 +18,12 @@ import org.bytedeco.pytorch.ValueArrayRef;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Finds what the graph of a frozen module changes, in one pass. Confined to one look at a graph.
+ * Finds the tensors that the graph of a frozen module changes, in one pass. Confined to one pass.
  *
- * <p>Freezing makes constants of the attributes that a graph does not change: what it still reads, it may change. An
- * operation in place changes the memory of the value that it is given, or of the value of which that one is a view. So each
- * value has the origins that its memory may have; where one is not followed, the value has all that its operation reads.
+ * <p>Freezing makes constants of the attributes that a graph does not change: it may change every attribute that it
+ * still reads. An operation in place changes the memory of its argument, or of the value of which the argument is a
+ * view. So each value has the origins that its memory may have; where an origin is not followed, the value has the
+ * origins of all values that its operation reads.
  */
 final class GraphEffects {
     /** The origin of memory of the caller. */
@@ -42,7 +43,7 @@ final class GraphEffects {
     private static final int RUNNING_MEAN = 3;
     private static final int TRAINING = 5;
 
-    /** The operations whose number is that of elements or dimensions of a value. */
+    /** The operations that return a number of elements or dimensions of a value. */
     private static final Set<String> SIZES = Set.of("aten::size", "aten::len", "aten::dim");
 
     private static final String ELEMENT = "aten::__getitem__";
@@ -93,7 +94,7 @@ final class GraphEffects {
         return changesInputs ? TorchModule.Effects.INPUTS : TorchModule.Effects.NONE;
     }
 
-    /** Says whether there is a loop whose end is not known, or far away. */
+    /** Returns whether there is a loop with an unknown or large number of rounds. */
     boolean mayRunLong() {
         return mayRunLong;
     }

@@ -23,9 +23,9 @@ import org.bytedeco.javacpp.Loader;
 /**
  * Loads the libraries of PyTorch from one directory. Static functions only.
  *
- * <p>The presets would look for dozens of libraries of CUDA, and load those of the machine; so a property makes them load
- * nothing. What lies beneath the presets is opened by the dynamic linker for the life of the process: a second copy of
- * it would end the process. The two libraries of the presets belong to the class loader of the presets.
+ * <p>The presets would look for dozens of libraries of CUDA, and load the ones of the machine; so a property makes them
+ * load nothing. The dynamic linker opens the libraries beneath the presets for the life of the process: a second copy
+ * of it would end the process. The two libraries of the presets belong to the class loader of the presets.
  */
 final class Natives {
     /** The library by which a loaded PyTorch is recognized. */
@@ -68,10 +68,10 @@ final class Natives {
     }
 
     /**
-     * Lets the process end without the destructors of PyTorch: they would free what executions use that the server could not
-     * wait for. The functions run in the opposite order, before the destructors of what was created until now: first the
-     * output of scripts is written. PyTorch creates some objects with the first execution of a script, so this is called
-     * after the load and after first executions; later calls than a hundred do nothing.
+     * Makes the process end without the destructors of PyTorch: they would free memory of executions that the server
+     * could not wait for. The functions run in the opposite order, before the destructors of all objects created until
+     * now: first the output of scripts is written. PyTorch creates some objects with the first execution of a script,
+     * so this is called after the load and after first executions; later calls than a hundred do nothing.
      */
     @SuppressWarnings("restricted") // functions of the C library
     static void endWithoutDestructors() {
@@ -122,8 +122,8 @@ final class Natives {
     }
 
     /**
-     * Returns {@code System.load} for a class beside those of the presets: it binds a library to the class loader of its
-     * caller, and that of the presets is another one than that of this class, since plugins share it.
+     * Returns {@code System.load} for a class in the class loader of the presets. It binds a library to the class
+     * loader of its caller, and plugins share the class loader of the presets, but not that of this class.
      */
     private static MethodHandle loaderOfPresets() {
         try {

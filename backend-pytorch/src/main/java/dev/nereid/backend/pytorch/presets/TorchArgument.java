@@ -9,13 +9,11 @@ import java.util.Optional;
 /**
  * An argument of {@code forward}. Immutable.
  *
- * @param name its name
- * @param kind what values it takes
  * @param type its type in the words of TorchScript, such as {@code Tensor}, or {@code str[]} for a list of texts
  * @param example the type and shape of the tensor that a trace was made with; empty where that is not known
  */
 public record TorchArgument(String name, Kind kind, String type, Optional<Example> example) {
-    /** What values an argument takes. */
+    /** Kind of the values that an argument takes. */
     public enum Kind {
         /** A tensor. */
         TENSOR,

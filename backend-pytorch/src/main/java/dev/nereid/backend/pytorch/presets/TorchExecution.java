@@ -63,8 +63,8 @@ public final class TorchExecution implements AutoCloseable {
      *
      * @param inputs the values of the arguments in their order, or of the keys of the dictionary; in memory outside the
      *     heap, not to be changed until the outputs are closed, since these may lie in it
-     * @return the values of the result in their order, owned by the caller: those of tuples, lists and dictionaries follow
-     *     one another
+     * @return the values of the result in their order, owned by the caller: the values in tuples, lists and
+     *     dictionaries follow one another
      * @throws TorchException if PyTorch or the script fails
      * @throws BackendException if texts of an input are cut short
      */

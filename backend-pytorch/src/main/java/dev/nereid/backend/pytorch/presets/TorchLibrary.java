@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The loaded PyTorch. It stays until the process ends. Any thread may use it.
  *
- * <p>Some settings of PyTorch are those of the process: see {@link #openBlasThreads}, {@link #interOpThreads}, {@link
- * #profiling} and {@link #executor}. The others are set for each execution.
+ * <p>Some settings of PyTorch apply to the whole process: see {@link #openBlasThreads}, {@link #interOpThreads},
+ * {@link #profiling} and {@link #executor}. The others are set for each execution.
  */
 public final class TorchLibrary {
     /** The file by which a loaded PyTorch is recognized. */
@@ -111,17 +111,18 @@ public final class TorchLibrary {
      * Sets whether the first executions of a script record types and shapes, for the whole process.
      *
      * @param enabled {@code true} by default
-     * @return what was set before
+     * @return the value before
      */
     public boolean profiling(boolean enabled) {
         return set(torch.getProfilingMode(), enabled);
     }
 
     /**
-     * Sets whether scripts are executed by the executor that optimizes what was recorded, for the whole process.
+     * Sets whether scripts are executed by the executor that optimizes recorded types and shapes, for the whole
+     * process.
      *
      * @param enabled {@code true} by default
-     * @return what was set before
+     * @return the value before
      */
     public boolean executor(boolean enabled) {
         return set(torch.getExecutorMode(), enabled);

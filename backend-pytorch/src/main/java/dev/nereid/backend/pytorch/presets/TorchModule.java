@@ -57,7 +57,6 @@ public final class TorchModule implements AutoCloseable {
      * @param mode how it is loaded and executed
      * @param hasExamples whether the file contains the inputs of its trace
      * @param readsTraining whether its code depends on the mode of training
-     * @return the module
      * @throws TorchException if PyTorch refuses the file
      */
     public static TorchModule load(Path file, ExecutionMode mode, boolean hasExamples, boolean readsTraining)
@@ -134,9 +133,9 @@ public final class TorchModule implements AutoCloseable {
         }
     }
 
-    /** What an execution changes. */
+    /** Objects that an execution changes. */
     public enum Effects {
-        /** Nothing but what it creates. */
+        /** Nothing except objects that it creates. */
         NONE,
         /** Its inputs may be changed, the module is not. */
         INPUTS,
@@ -155,20 +154,12 @@ public final class TorchModule implements AutoCloseable {
         }
     }
 
-    /**
-     * Returns the arguments and the result of {@code forward}.
-     *
-     * @return the schema
-     */
+    /** Returns the arguments and the result of {@code forward}. */
     public TorchSchema schema() {
         return schema;
     }
 
-    /**
-     * Returns what executions change.
-     *
-     * @return the effects
-     */
+    /** Returns what executions change. */
     public Effects effects() {
         return effects;
     }
@@ -192,8 +183,8 @@ public final class TorchModule implements AutoCloseable {
     }
 
     /**
-     * Says whether the script has a loop whose end is not known or far away: {@code while}, {@code for} over what is
-     * computed, or over many numbers.
+     * Says whether the script has a loop with an unknown or large number of rounds: {@code while}, {@code for} over a
+     * computed number, or over many numbers.
      *
      * @return {@code true} also where that is not known
      */

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Owner: the caller of {@link TorchExecution#run}, which closes it when the memory is not read any more, on any thread.
  */
 public final class TorchOutput implements AutoCloseable {
-    /** What a value is. */
+    /** Kind of a value. */
     public enum Kind {
         /** A tensor, or a number or truth value, which is a tensor of one element. */
         TENSOR,
@@ -143,11 +143,7 @@ public final class TorchOutput implements AutoCloseable {
         return new TorchOutput(Kind.OTHER, key, typeText, null, null, Shape.SCALAR, MemorySegment.NULL, NO_TEXTS);
     }
 
-    /**
-     * Returns what the value is.
-     *
-     * @return the kind
-     */
+    /** Returns what the value is. */
     public Kind kind() {
         return kind;
     }

@@ -26,7 +26,8 @@ import org.bytedeco.pytorch.global.torch.TypeKind;
  *
  * @param arguments the arguments without the module itself
  * @param result the type of the result in the words of TorchScript
- * @param values the values of the result, those of tuples one after another; empty if their number is known at run time only
+ * @param values the values of the result, with the values of a tuple one after another; empty if their number is known
+ *     at run time only
  */
 public record TorchSchema(List<TorchArgument> arguments, String result, Optional<List<Value>> values) {
     private static final int MAX_SHOWN = 20;

@@ -1,5 +1,5 @@
 /**
- * PyTorch through the presets of JavaCPP, whose types stay in this package.
+ * PyTorch through the presets of JavaCPP; their types stay in this package.
  *
  * <p>Starting points: {@link dev.nereid.backend.pytorch.presets.TorchLibrary}, {@link
  * dev.nereid.backend.pytorch.presets.TorchModule}.
