@@ -140,8 +140,8 @@ final class ModelLoader {
     }
 
     /**
-     * Completes the types and shapes of a graph without a signature from the session. Its inputs are those of the
-     * configuration, which may name any tensor, or else its placeholders.
+     * Completes the types and shapes of a graph without a signature from the session. Its inputs are the configured
+     * inputs, which may name any tensor, or else its placeholders.
      */
     GraphModel resolve(GraphModel model, TfSession session) {
         if (!isGraphDef) {

@@ -15,8 +15,8 @@ import java.util.OptionalLong;
 /**
  * Runs a session once with zeros while its model is loaded. Stateless.
  *
- * <p>With its first run a session optimizes the graph and prepares the operations, which takes milliseconds. A model whose
- * executions are declared short may run on the event loop of a client, and must not begin with that.
+ * <p>With its first run a session optimizes the graph and prepares the operations, which takes milliseconds. A model
+ * with executions that are declared short may run on the event loop of a client, where this work must not happen.
  */
 final class Priming {
     private static final long MAX_BYTES = 1 << 20;

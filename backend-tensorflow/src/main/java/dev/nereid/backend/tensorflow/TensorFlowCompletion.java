@@ -95,8 +95,8 @@ final class TensorFlowCompletion {
     }
 
     /**
-     * Describes a tensor for the configuration. One without dimensions of its own is configured as [1], and in a batch
-     * reshaped to the model's shape.
+     * Describes a tensor for the configuration. A tensor without dimensions beside the batch is configured as [1], and
+     * in a batch reshaped to the model's shape.
      */
     private static TensorSpec spec(GraphTensor tensor, String role, ModelSettings settings, boolean batches) {
         DataType type = TensorFlowTensors.dataType(tensor, role, settings.name());

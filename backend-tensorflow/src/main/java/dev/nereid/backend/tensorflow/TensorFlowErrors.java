@@ -7,7 +7,7 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelContext;
 import java.util.regex.Pattern;
 
-/** Converts failures of TensorFlow to those of the SPI. Stateless. */
+/** Converts failures of TensorFlow to exceptions of the SPI. Stateless. */
 final class TensorFlowErrors {
     /** The machine's name, in TensorFlow's text about an unknown operation. */
     private static final Pattern HOST = Pattern.compile(" in binary running on [^\\s.]+(\\.[^\\s.]+)*");

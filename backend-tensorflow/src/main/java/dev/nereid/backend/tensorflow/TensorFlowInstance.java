@@ -20,7 +20,7 @@ import java.util.Set;
  * <p>Inputs are passed without a copy where they are aligned. Outputs are read from memory of TensorFlow, which is freed
  * when the server has read them; an output that lies in an input is recognized by the server, which keeps the input.
  *
- * <p>A run cannot be interrupted: a batch whose requests are all cancelled is not begun.
+ * <p>A run cannot be interrupted: a batch is not begun if all its requests are cancelled.
  */
 final class TensorFlowInstance implements ModelInstance {
     private static final long[] NO_DIMENSIONS = {};

@@ -21,7 +21,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** A loaded model: sessions that instances share. Any control thread may use it. */
 final class TensorFlowModel implements Model {
-    /** The largest weights of a model whose run takes less time than waking another thread. */
+    /** The largest weights with which a run takes less time than waking another thread. */
     private static final long LITTLE_WORK_BYTES = 256 * 1024;
 
     private final List<TfSession> sessions;

@@ -29,7 +29,6 @@ final class TensorFlowSignature {
      * An output of the model.
      *
      * @param index its place among the tensors that can be fetched
-     * @param name its name
      * @param type the type of its elements
      * @param scalarShape the shape that clients see if the model declares no dimensions
      */
@@ -106,7 +105,6 @@ final class TensorFlowSignature {
         return outputs.values();
     }
 
-    /** Returns an input. */
     Input input(String name) {
         Input input = inputs.get(name);
         if (input == null) {
@@ -116,7 +114,6 @@ final class TensorFlowSignature {
         return input;
     }
 
-    /** Returns an output. */
     Output output(String name) {
         Output output = outputs.get(name);
         if (output == null) {

@@ -7,7 +7,7 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.Shape;
 import java.util.Optional;
 
-/** Maps TensorFlow's data types and shapes to those of the SPI. Stateless. */
+/** Maps TensorFlow's data types and shapes to types of the SPI. Stateless. */
 final class TensorFlowTensors {
     private TensorFlowTensors() {}
 

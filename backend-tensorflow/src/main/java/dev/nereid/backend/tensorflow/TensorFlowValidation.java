@@ -18,7 +18,7 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Compares the inputs and outputs of a configuration with those of its model. Immutable. */
+/** Compares the inputs and outputs of a configuration with its model. Immutable. */
 final class TensorFlowValidation {
     private final ModelSettings settings;
     private final GraphModel model;

@@ -66,7 +66,7 @@ public record NativePlatform(List<String> directories, String libraryFile) {
     /**
      * Returns the unpacked library of this platform. Called under {@link TfLibrary}'s lock.
      *
-     * @param plugin the directory of the plugin, whose directory {@code natives} holds the artifact
+     * @param plugin the directory of the plugin; its subdirectory {@code natives} holds the artifact
      * @param classes finds an artifact among the plugin's own jars otherwise
      * @param cache the directory to unpack into
      * @throws IOException if the artifact is missing or damaged, or cannot be unpacked

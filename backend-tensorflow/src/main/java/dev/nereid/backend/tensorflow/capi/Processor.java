@@ -22,7 +22,7 @@ public final class Processor {
         }
     }
 
-    /** Returns why TensorFlow cannot run on a platform whose processor {@code cpuInfo} describes. */
+    /** Returns why TensorFlow cannot run on a platform with the processor that {@code cpuInfo} describes. */
     static Optional<String> obstacle(NativePlatform platform, Path cpuInfo) {
         if (!platform.needsAvx() || !Files.isReadable(cpuInfo)) {
             return Optional.empty();

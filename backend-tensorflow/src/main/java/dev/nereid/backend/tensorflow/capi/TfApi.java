@@ -15,10 +15,10 @@ import java.util.Collections;
 /**
  * TensorFlow's C functions, and the calls of them. Immutable; any thread may call.
  *
- * <p>Every parameter is passed as a 64-bit integer: the functions here take pointers, sizes, enums and {@code
- * TF_Output}, whose two fields take two registers on every platform that TensorFlow Java is published for. So one
- * constant method handle per number of parameters serves all functions, the function's address being an argument, and
- * the compiler can inline the calls.
+ * <p>Every parameter is passed as a 64-bit integer: the functions here take pointers, sizes, enums and
+ * {@code TF_Output}. The two fields of the latter take two registers on every platform that TensorFlow Java is
+ * published for. So one constant method handle per number of parameters serves all functions, the function's address
+ * being an argument, and the compiler can inline the calls.
  *
  * <p>The caller ensures that the objects behind the arguments are alive, by {@link ReferenceCount}.
  */

@@ -31,7 +31,7 @@ public enum TfDataType {
     FLOAT8_E4M3FN(25, 1),
     UNKNOWN(0, 0);
 
-    /** The distance between a type and that of a reference to a variable of it, whose number is above this one. */
+    /** Added to a type's number for a reference to a variable of the type; types have lower numbers. */
     static final int REFERENCES = 100;
 
     private final int number;

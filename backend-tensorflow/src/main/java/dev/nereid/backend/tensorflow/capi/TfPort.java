@@ -3,7 +3,7 @@ package dev.nereid.backend.tensorflow.capi;
 import java.util.Optional;
 
 /**
- * An output of an operation in a loaded graph: what is fed or fetched. Immutable; valid as long as its session.
+ * An output of an operation in a loaded graph, which a run feeds or fetches. Immutable; valid as long as its session.
  *
  * @param operation the handle of the operation
  * @param index the number of its output

@@ -13,11 +13,11 @@ import java.util.function.Predicate;
 import java.util.stream.IntStream;
 
 /**
- * A loaded model: a graph and a session that runs it. Any thread may use it, several at a time; each runs it through a
- * {@link TfExecution} of its own.
+ * A loaded model: a graph and a session that runs it. Any thread may use it, several at a time; each thread runs it
+ * through a separate {@link TfExecution}.
  *
- * <p>Closing it lets no further execution be created. Graph and session are released when the last execution is closed,
- * on the thread that does so.
+ * <p>A closed session creates no further executions. Graph and session are released when the last execution is closed,
+ * on the closing thread.
  */
 public final class TfSession implements AutoCloseable {
     private final TfLibrary library;
@@ -65,7 +65,7 @@ public final class TfSession implements AutoCloseable {
     }
 
     /**
-     * Loads a graph whose variables, if any, are constants.
+     * Loads a graph in which variables, if any, are constants.
      *
      * @param graphDef a serialized {@code GraphDef} in native memory
      * @param config a serialized {@code ConfigProto}
@@ -185,7 +185,7 @@ public final class TfSession implements AutoCloseable {
     }
 
     /**
-     * Returns whether operations pass on references to variables or tables, as those of TensorFlow 1 do.
+     * Returns whether operations pass on references to variables or tables, as operations of TensorFlow 1 do.
      *
      * @param types the types of the operations to look at
      */
@@ -266,7 +266,7 @@ public final class TfSession implements AutoCloseable {
         return handle;
     }
 
-    /** Lets no further execution be created, and releases the model when none is left. */
+    /** Prevents further executions, and releases the model when none is left. */
     @Override
     public void close() {
         references.close();

@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
 /**
- * Converts between the strings of a request and those of TensorFlow. Stateless.
+ * Converts between strings of a request and strings of TensorFlow. Stateless.
  *
  * <p>A request has each string as its length in 4 bytes, little-endian, and its bytes. TensorFlow has an array of
  * {@code TF_TString}, of 24 bytes each. Two kinds of them refer to the bytes of the request, without a copy: of a view

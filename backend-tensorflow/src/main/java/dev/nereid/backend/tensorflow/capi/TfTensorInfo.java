@@ -3,7 +3,7 @@ package dev.nereid.backend.tensorflow.capi;
 import java.util.Optional;
 
 /**
- * What a graph knows about a tensor. Immutable.
+ * Type and shape of a tensor as far as a graph knows them. Immutable.
  *
  * @param type the type of its elements
  * @param shape the dimensions, -1 where they are open; empty if not even their number is known

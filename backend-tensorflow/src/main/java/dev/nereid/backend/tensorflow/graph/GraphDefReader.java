@@ -23,7 +23,7 @@ public final class GraphDefReader {
 
     private GraphDefReader() {}
 
-    /** What loads the graph from its file's content. */
+    /** Loads the graph from its file's content. */
     public interface Loader<T, E extends Exception> {
         /**
          * Loads a graph.

@@ -3,12 +3,12 @@ package dev.nereid.backend.tensorflow.graph;
 import java.util.List;
 
 /**
- * What the files say about a model. Immutable.
+ * Description of a model from its files. Immutable.
  *
  * @param signature the name of the signature; empty for a graph without signatures
  * @param inputs the inputs in the order of their names, or of the graph
  * @param outputs the outputs, likewise
- * @param operators the operations that lead to the outputs, and what follows from them
+ * @param operators the operations that lead to the outputs, and facts that follow from them
  */
 public record GraphModel(
         String signature, List<GraphTensor> inputs, List<GraphTensor> outputs, GraphOperators operators) {

@@ -5,7 +5,7 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 
 /**
- * The types of the operations that lead to a model's outputs, those of functions that they call included. Immutable.
+ * The types of the operations that lead to a model's outputs, including the functions that they call. Immutable.
  *
  * <p>They decide how a graph may be run, and whether it may keep its inputs.
  */
@@ -31,7 +31,7 @@ public final class GraphOperators {
     private static final Pattern VARIABLES =
             Pattern.compile("VarHandleOp|_VarHandlesOp|Variable(V2)?|AutoReloadVariable");
 
-    /** Operations whose work is not bounded by the number of weights. */
+    /** Operations that do more work than the number of weights bounds. */
     private static final Pattern LARGE_WORK = Pattern.compile(
             ".*(Conv|While|For|Switch|Merge|Enter|Resize|Image|Decode|Pool|FFT|Fft|NonMax|Sort|TopK|Svd|Qr|Cholesky"
                     + "|Matrix|BatchMatMul|Einsum|LSTM|Lstm|RNN|Rnn|Gru|GRU|Queue|Dataset|Iterator|Read(File|er)).*");

@@ -44,7 +44,7 @@ final class ReachableOperators {
         return new GraphOperators(types, weightBytes);
     }
 
-    /** Returns whether a node is among those that were found. */
+    /** Returns whether a node was found. */
     boolean contains(String node) {
         return visited.contains(node);
     }
