@@ -23,7 +23,7 @@ import java.util.Set;
  * @param hasStates whether one of them is a state
  */
 record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) {
-    /** What a tensor is for the server. */
+    /** Role of a tensor for the server. */
     enum Role {
         /** An input or output of requests. */
         CLIENT,
@@ -36,9 +36,8 @@ record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) 
     /**
      * A tensor.
      *
-     * @param tensor that of the engine
+     * @param tensor the tensor of the engine
      * @param type the server's type of its elements
-     * @param role what it is
      */
     record Binding(EngineTensor tensor, DataType type, Role role) {
         String name() {

@@ -46,7 +46,7 @@ final class BufferSet implements AutoCloseable {
         offsets.forEach((name, offset) -> addresses.put(name, address + offset));
     }
 
-    /** Takes memory for a tensor. Returns what it takes of the device's. */
+    /** Takes memory for a tensor. Returns the bytes that it takes on the device. */
     private long place(Binding binding, Map<String, Long> sizes, Map<String, Long> offsets, long at) {
         long size = Math.max(1, sizes.getOrDefault(binding.name(), 0L));
         if (binding.tensor().isShapeTensor()) {

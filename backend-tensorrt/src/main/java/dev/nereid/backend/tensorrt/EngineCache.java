@@ -40,7 +40,7 @@ final class EngineCache {
     /**
      * Returns the plan of an engine, built if it is not there.
      *
-     * @param runtime builds it, on the GPU whose context is current
+     * @param runtime builds it, on the GPU with the current context
      * @param gpu that GPU
      * @throws BackendException if it cannot be built or written, or if files of the model change meanwhile
      */
@@ -67,7 +67,7 @@ final class EngineCache {
         }
     }
 
-    /** Returns the name of an engine: a digest of what it depends on. */
+    /** Returns the name of an engine: a digest of model, request, GPU and TensorRT version. */
     static String key(TensorRtRuntime runtime, BuildRequest request, Gpu gpu) throws IOException {
         MessageDigest digest = sha256();
         Path model = request.onnx().toAbsolutePath();
@@ -90,7 +90,7 @@ final class EngineCache {
         return HexFormat.of().formatHex(digest.digest());
     }
 
-    /** Returns whether a file may have external data; hidden ones are those of editors and copying programs. */
+    /** Returns whether a file may have external data; hidden files belong to editors and copying programs. */
     private static boolean mayBeData(Path file) {
         return Files.isRegularFile(file) && !String.valueOf(file.getFileName()).startsWith(".");
     }

@@ -30,10 +30,10 @@ final class GraphCache implements AutoCloseable {
     private final Map<Key, Long> graphs = new HashMap<>();
 
     /**
-     * What a graph depends on.
+     * Key of a graph.
      *
      * @param profile the number of the optimization profile
-     * @param buffers the number of the set of buffers, whose addresses are part of the graph
+     * @param buffers the number of the set of buffers: their addresses are part of the graph
      * @param shapes of the inputs, in the order of the engine
      */
     record Key(int profile, int buffers, List<Shape> shapes) {
@@ -43,7 +43,7 @@ final class GraphCache implements AutoCloseable {
         }
     }
 
-    /** What is captured. */
+    /** Work that is captured. */
     @FunctionalInterface
     interface Work {
         void enqueue();

@@ -23,8 +23,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What one instance has on its GPU: streams, events, execution contexts, buffers and graphs. Confined to the instance's
- * thread, but for the GPU and the events.
+ * Resources of one instance on its GPU: streams, events, execution contexts, buffers and graphs. Confined to the
+ * instance's thread, but for the GPU and the events.
  */
 final class InstanceResources implements AutoCloseable {
     private static final Duration FOREVER = Duration.ofSeconds(Long.MAX_VALUE);

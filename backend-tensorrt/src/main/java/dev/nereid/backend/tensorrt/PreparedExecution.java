@@ -10,12 +10,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
-/** What one execution reads and writes, before it is enqueued. Confined to the instance's thread. */
+/** Tensors of one execution before it is enqueued. Confined to the instance's thread. */
 final class PreparedExecution {
     /**
      * A copy between a tensor of the server and the buffer of a binding.
      *
-     * @param binding the binding
      * @param tensor in memory of the host, or on the device
      */
     record Copy(Binding binding, Tensor tensor) {}
@@ -35,10 +34,9 @@ final class PreparedExecution {
     /** The work that writes inputs on the device, which must end first. */
     final List<Fence> awaited = new ArrayList<>();
 
-    /** Whether the outputs stay on the device, so that they are passed on before they are written. */
+    /** {@code true} if the outputs stay on the device, so that they are passed on before they are written. */
     boolean passedOn;
 
-    /** Returns the shape of an input. */
     Shape shape(Binding input) {
         return Objects.requireNonNull(shapes.get(input.name()), "shape");
     }

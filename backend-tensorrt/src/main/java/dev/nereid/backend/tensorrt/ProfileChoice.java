@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Chooses the optimization profile of an execution: of those that allow all shapes, the one whose optimum is nearest.
- * Immutable.
+ * Chooses the optimization profile of an execution: of the profiles that allow all shapes, the one with the nearest
+ * optimum. Immutable.
  */
 final class ProfileChoice {
     private final List<EngineTensor> inputs;
@@ -17,7 +17,7 @@ final class ProfileChoice {
     /**
      * Creates the choice.
      *
-     * @param tensors those of the engine
+     * @param tensors the tensors of the engine
      * @param profiles the numbers of the instance's profiles, in the order of the configuration
      */
     ProfileChoice(List<EngineTensor> tensors, List<Integer> profiles) {

@@ -24,7 +24,7 @@ final class TensorFormats {
     /** The formats without vectors that have no padding: channels last. */
     private static final Set<String> WITHOUT_VECTORS = Set.of("kHWC", "kDHWC");
 
-    /** What the names of formats of another processor begin with, whose rows have padding. */
+    /** Prefix of formats of another processor, which pads rows. */
     private static final String OF_DLA = "kDLA";
 
     private TensorFormats() {}
@@ -32,8 +32,7 @@ final class TensorFormats {
     /**
      * Checks the format of a tensor.
      *
-     * @throws BackendException if it is neither row-major order nor one that the configuration announces and that is
-     *     supported
+     * @throws BackendException unless it is row-major order, or a supported format that the configuration announces
      */
     static void check(EngineTensor tensor, ModelSettings settings) {
         EngineFormat format = tensor.format();

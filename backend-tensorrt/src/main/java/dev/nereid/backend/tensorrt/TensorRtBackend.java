@@ -181,7 +181,8 @@ final class TensorRtBackend implements Backend {
     }
 
     /**
-     * Returns limits for inputs and states whose batch dimension alone is variable: from one item to the largest batch.
+     * Returns limits for inputs and states in which only the batch dimension is variable: from one item to the largest
+     * batch.
      */
     static Map<String, ProfileRange> configuredRanges(ModelSettings settings) {
         Map<String, ProfileRange> ranges = new HashMap<>();

@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Executes batches on one GPU, with an execution context for each of its optimization profiles. Confined to the
- * instance's thread; completions run on a thread of their own.
+ * instance's thread; completions run on a separate thread.
  *
  * <p>Copies of inputs and executions follow one another on one stream, copies of outputs on another, which waits for the
  * execution. So the next batch is prepared, copied and executed while the outputs of the one before are copied. A batch
@@ -200,7 +200,7 @@ final class TensorRtInstance implements ModelInstance {
         return batch.allocate(binding.name(), binding.type(), shape, PINNED);
     }
 
-    /** Returns whether the engine writes an output itself. Graphs and states have addresses of their own. */
+    /** Returns whether the engine writes an output itself. Graphs and states have fixed addresses instead. */
     private boolean isWrittenInPlace(Binding binding, Tensor output) {
         return output.place().equals(device) && output.byteSize() > 0 && !graphs && binding.role() != Role.STATE;
     }

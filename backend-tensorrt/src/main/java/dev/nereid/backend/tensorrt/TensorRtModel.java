@@ -31,7 +31,6 @@ final class TensorRtModel implements PaddedModel {
     /**
      * An engine on its GPU.
      *
-     * @param gpu the GPU
      * @param engine the engine, owned by the model
      * @param planBytes the size of its plan, about that of its weights on the GPU
      */

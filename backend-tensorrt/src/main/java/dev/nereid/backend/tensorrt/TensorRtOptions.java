@@ -13,14 +13,14 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What a configuration says to this backend alone. Immutable.
+ * Options in a configuration for this backend alone. Immutable.
  *
  * @param graphs whether executions of the same shapes are captured as graphs ({@code optimization.cuda.graphs})
- * @param priority that of the streams ({@code optimization.priority})
+ * @param priority the priority of the streams ({@code optimization.priority})
  * @param eager whether one more batch is prepared ahead ({@code optimization.eager_batching})
  * @param filenames the plans by compute capability ({@code cc_model_filenames})
  * @param onnx the model's file from which an engine is built ({@code build_from_onnx}); empty for a plan
- * @param precision that of the built engine ({@code build_precision})
+ * @param precision the precision of the built engine ({@code build_precision})
  * @param workspaceBytes the memory of the builder ({@code build_workspace_bytes}); 0 for no limit
  * @param shapes limits of inputs of the built engine ({@code build_shapes})
  */

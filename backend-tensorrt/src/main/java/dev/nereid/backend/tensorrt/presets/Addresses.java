@@ -13,7 +13,7 @@ final class Addresses {
 
     private Addresses() {}
 
-    /** Returns whether a pointer points to an object: not null, nor an offset from it. */
+    /** Returns whether a pointer points to an object: it is not null or an offset from null. */
     static boolean isObject(@Nullable Pointer pointer) {
         return pointer != null && Long.compareUnsigned(pointer.address(), LOWEST) >= 0;
     }

@@ -29,7 +29,7 @@ final class EngineBuilder {
 
     private final NvInferLog log;
 
-    /** What was created, freed in reverse order. */
+    /** Created objects, freed in reverse order. */
     private final List<Pointer> created = new ArrayList<>();
 
     EngineBuilder(NvInferLog log) {

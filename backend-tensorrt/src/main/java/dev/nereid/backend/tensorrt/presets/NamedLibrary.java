@@ -12,10 +12,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Lets other code open a library by its bare name, wherever it lies. Static functions only.
+ * Makes a library known by its bare name, wherever it lies. Static functions only.
  *
- * <p>TensorRT opens the kernels of its builder by the name of their file, which is looked for in the directories that the
- * process began with. The dynamic linker also finds what is loaded already, under the name by which it was requested: so
+ * <p>TensorRT opens the kernels of its builder by the name of their file, which is looked for in the directories that
+ * the process began with. The dynamic linker also finds a loaded library, under the name by which it was requested: so
  * an empty library is written that needs the other one by that name and says where it lies, and is opened.
  */
 final class NamedLibrary {

@@ -6,7 +6,7 @@ import dev.nereid.spi.Shape;
  * The order of the elements of a tensor in its memory. Immutable.
  *
  * @param name its name at TensorRT, such as {@code kCHW32}
- * @param dimension the dimension whose elements are joined to vectors, from 0 for the outermost; -1 for none
+ * @param dimension the dimension with elements that are joined to vectors, from 0 for the outermost; -1 for none
  * @param vectorLength the number of elements in a vector; the last one is filled up
  */
 public record EngineFormat(String name, int dimension, int vectorLength) {

@@ -6,10 +6,9 @@ import java.util.List;
 /**
  * An input or output of an engine. Immutable.
  *
- * @param name its name
  * @param isInput whether it is an input
  * @param type the name of its type at TensorRT: {@code kFLOAT}, {@code kHALF} and so on
- * @param shape its dimensions, {@link Shape#VARIABLE} for those that a profile limits
+ * @param shape its dimensions, {@link Shape#VARIABLE} for a dimension that a profile limits
  * @param isShapeTensor whether its values decide shapes; it lies on the host then
  * @param format the order of its elements in memory
  * @param ranges for an input, its limits in each profile; empty for an output
@@ -31,7 +30,7 @@ public record EngineTensor(
      * Returns the dimensions of the tensor without padding.
      *
      * @param stored its dimensions in memory
-     * @return its own dimensions; the given ones if they are not those of this tensor with its padding
+     * @return its dimensions without padding; {@code stored} if that is not this tensor's shape with padding
      */
     public Shape unpadded(Shape stored) {
         int dimension = format.dimension();

@@ -6,7 +6,7 @@ import dev.nereid.spi.Shape;
  * The limits of an input in one optimization profile: of its dimensions, or of its values for a shape tensor. Immutable.
  *
  * @param min the smallest
- * @param opt those that the engine is optimized for
+ * @param opt the values that the engine is optimized for
  * @param max the largest
  */
 public record ProfileRange(Shape min, Shape opt, Shape max) {

@@ -1,5 +1,5 @@
 /**
- * What the backend asks of TensorRT, without its types, so that all else is tested without it.
+ * The functions of TensorRT for the backend, without its types, so that all other code is tested without it.
  *
  * <p>Starting point: {@link dev.nereid.backend.tensorrt.runtime.TensorRtRuntime}.
  */
