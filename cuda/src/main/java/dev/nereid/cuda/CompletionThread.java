@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Runs actions when work of a GPU has ended, in the order in which they were added. Safe for use by any thread; the
- * actions run on one platform thread of its own, one at a time. For one stream, so that the order is that of the work.
+ * actions run on one separate platform thread, one at a time. For one stream, so that the order is that of the work.
  *
  * <p>The number of waiting actions is bounded by the caller, as by {@link
  * dev.nereid.spi.BackendTraits#maxDeferred()}.
@@ -22,7 +22,7 @@ public final class CompletionThread implements AutoCloseable {
     /** Between two attempts to wait. */
     private static final long PAUSE_NANOS = 1_000_000;
 
-    /** What is done when work has ended. */
+    /** Action that runs when work has ended. */
     @FunctionalInterface
     public interface Completion {
         /**
@@ -33,7 +33,7 @@ public final class CompletionThread implements AutoCloseable {
         void run(@Nullable BackendException failure);
     }
 
-    /** Work, what goes before the wait for it, and what follows it; without a fence, the end of the thread. */
+    /** The fence of work, and actions before and after the wait for it; without a fence, the end of the thread. */
     private record Waiting(@Nullable EventFence fence, Runnable before, Completion action) {}
 
     private final BlockingQueue<Waiting> waiting = new LinkedBlockingQueue<>();

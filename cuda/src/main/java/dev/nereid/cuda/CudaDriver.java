@@ -7,7 +7,7 @@ package dev.nereid.cuda;
  * last use: the driver follows a number that is stale, and a destroyed event ends the process. Sizes are in bytes.
  *
  * <p>Every method but {@link #version} throws {@link CudaException} if the call fails; after {@link #init} alone is any
- * other allowed. Those that say so need a current context, which belongs to the platform thread: virtual threads lose
+ * other allowed. Methods that say so need a current context, which belongs to the platform thread: virtual threads lose
  * it when they change their carrier.
  */
 public interface CudaDriver {
@@ -156,7 +156,6 @@ public interface CudaDriver {
     /** Appends an executable graph to a stream. */
     void launchGraph(long executable, long stream);
 
-    /** Destroys a graph. */
     void destroyGraph(long graph);
 
     /** Destroys an executable graph, after its last execution. */
@@ -188,6 +187,6 @@ public interface CudaDriver {
     /** Returns whether a device can read and write the memory of another. */
     boolean canAccessPeer(int device, int peer);
 
-    /** Lets the current context access the memory of another context; does nothing if it may already. */
+    /** Allows the current context to access the memory of another context; does nothing if it may already. */
     void enablePeerAccess(long peerContext);
 }

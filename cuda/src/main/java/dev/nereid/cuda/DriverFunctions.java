@@ -11,7 +11,7 @@ import java.nio.charset.StandardCharsets;
 /**
  * The functions of an opened driver, their results and their errors. Immutable; safe for use by any thread.
  *
- * <p>Results are read after a success alone: a call that fails leaves what it should write to as it was.
+ * <p>Results are read after a success alone: a call that fails does not write its result.
  */
 final class DriverFunctions {
     private static final int SUCCESS = 0;

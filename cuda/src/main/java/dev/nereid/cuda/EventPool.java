@@ -44,11 +44,10 @@ public final class EventPool implements AutoCloseable {
     }
 
     /**
-     * Appends work to a stream, and marks its end. When this throws, nothing is under way any more: what was appended
-     * before is awaited, so that the caller may free what it uses.
+     * Appends work to a stream, and marks its end. When this throws, no work is pending any more: work that was
+     * appended before is awaited, so that the caller may free the memory that it uses.
      *
      * @param work appends the work
-     * @param stream the stream
      * @return a fence, owned by the caller, who releases it once
      * @throws GpuException if there is no event, the work is refused, or the GPU failed
      */

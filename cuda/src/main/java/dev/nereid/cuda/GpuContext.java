@@ -44,7 +44,6 @@ public final class GpuContext {
      * Opens the driver and creates or finds the primary context of a GPU.
      *
      * @param gpu the number of the GPU
-     * @return its context
      * @throws GpuException if there is no driver, with the missing piece, or no such GPU
      */
     public static GpuContext open(int gpu) {
@@ -106,10 +105,9 @@ public final class GpuContext {
     }
 
     /**
-     * Calls the driver to give something back. Does nothing where the GPU has failed, or fails by this call: what it
-     * has then ends with the process.
+     * Calls the driver to free a resource. Does nothing where the GPU has failed, or fails by this call: its resources
+     * then end with the process.
      *
-     * @param call the call
      * @throws GpuException if the call fails for another reason
      */
     public void release(Consumer<CudaDriver> call) {
@@ -137,7 +135,7 @@ public final class GpuContext {
     }
 
     /**
-     * Lets a stream wait for work that writes a tensor, which may be under way on another stream or GPU. Blocks only for
+     * Makes a stream wait for work that writes a tensor, which may be pending on another stream or GPU. Blocks only for
      * work without an event.
      *
      * @param fence the fence of the tensor

@@ -27,8 +27,6 @@ public record GpuDiscovery(List<Gpu> gpus, String report, Optional<CudaDriver> d
     /**
      * Opens the driver and asks it for the GPUs. Where there is a driver, it is initialized, which takes up to some 200
      * ms. Never fails: whatever is wrong is in the report.
-     *
-     * @return the GPUs
      */
     public static GpuDiscovery run() {
         return run(() -> new LibCuda(LibCuda.NAME));

@@ -150,7 +150,7 @@ final class NativeCalls {
         }
     }
 
-    /** Calls {@code cuLaunchKernel} for a grid of one dimension, without shared memory of its own. */
+    /** Calls {@code cuLaunchKernel} for a grid of one dimension, without dynamic shared memory. */
     static int launch(MemorySegment launch, long kernel, int blocks, int threads, long stream, long parameters) {
         try {
             return (int) LAUNCH.invokeExact(launch, kernel, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, 0L);

@@ -22,7 +22,7 @@ final class PollingWait {
     private final LongConsumer pause;
 
     /**
-     * Creates it with a time of its own.
+     * Creates it with another clock and pause than the system's.
      *
      * @param clock nanoseconds, as {@link System#nanoTime}
      * @param pause waits for some nanoseconds, or less

@@ -121,9 +121,9 @@ public final class CudaGpus implements GpuAccess {
     }
 
     /**
-     * Returns what was found, for the log.
+     * Returns the findings, for the log.
      *
-     * @return a line that names the GPUs, or the missing piece, and one for each thing that is not as it should be
+     * @return a line that names the GPUs, or the missing piece, and one line for each problem
      */
     public List<String> report() {
         return List.copyOf(report);
@@ -184,7 +184,7 @@ public final class CudaGpus implements GpuAccess {
         return Optional.empty();
     }
 
-    /** Frees the memory; what is in use still, as after an abandoned request, ends with the process. */
+    /** Frees the memory; memory that is still in use, as after an abandoned request, ends with the process. */
     @Override
     public void close() {
         if (!closed.compareAndSet(false, true)) {

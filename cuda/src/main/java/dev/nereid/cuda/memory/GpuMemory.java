@@ -24,8 +24,8 @@ import java.util.function.Consumer;
  * The memory of one GPU for tensors: taken from the driver once and divided here, so that no request waits for the
  * driver. Safe for use by any thread.
  *
- * <p>Its copies have streams of their own, one for each direction, so that a long one delays none of the others. Each
- * method returns when its stream has reached its end.
+ * <p>Its copies have separate streams, one for each direction, so that a long copy does not delay the other direction.
+ * Each method returns when its stream has reached its end.
  */
 public final class GpuMemory implements DeviceMemory, AutoCloseable {
     private static final int STREAMS = 3;
@@ -47,7 +47,6 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
     /**
      * Takes the memory.
      *
-     * @param gpu the GPU
      * @param events of the same GPU
      * @param byteSize how much to take; 0 for none, so that it copies other memory alone
      * @throws InferenceException if the GPU has less
@@ -76,7 +75,6 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
      * Returns memory of a device as Java code may see it: an address and a size.
      *
      * @param address its address on the device
-     * @param byteSize its size
      * @return a segment of a closed arena
      */
     @SuppressWarnings("restricted") // the view has the size of the memory

@@ -13,17 +13,17 @@ final class MemoryBlock implements TensorBuffer {
     private final MemoryBlocks blocks;
     private final long offset;
 
-    /** A block has one close of its own: by then its offset may be that of a later block. */
+    /** {@code true} after the only close of this block: a later block may have the same offset by then. */
     private final AtomicBoolean freed = new AtomicBoolean();
 
     /**
      * Creates the buffer.
      *
-     * @param name what it is, for errors
+     * @param name its name, for errors
      * @param segment its memory
      * @param place where it lies
      * @param blocks get it back
-     * @param offset that of the block
+     * @param offset the offset of the block
      */
     MemoryBlock(String name, MemorySegment segment, MemoryPlace place, MemoryBlocks blocks, long offset) {
         this.name = name;

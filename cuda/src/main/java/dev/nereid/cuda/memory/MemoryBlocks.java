@@ -47,7 +47,7 @@ final class MemoryBlocks {
     /**
      * Takes a block.
      *
-     * @param byteSize the size needed, 0 or more; 0 takes a block too, so that every block has an offset of its own
+     * @param byteSize the size needed, 0 or more; 0 takes a block too, so that every block has a different offset
      * @return its offset, a multiple of {@link #ALIGNMENT}; empty if no free block is large enough
      */
     OptionalLong allocate(long byteSize) {
