@@ -19,7 +19,7 @@ import java.util.concurrent.TimeoutException;
  * A server in memory for unit tests: classes under test, configurations as texts, no sockets and no jars. Safe for use by
  * any thread; {@link #close} blocks.
  *
- * <p>Checks, queues, batchers, sequences, ensembles and errors are those of the server. A test takes milliseconds:
+ * <p>Checks, queues, batchers, sequences, ensembles and errors are the same as in a server. A test takes milliseconds:
  *
  * {@snippet :
  * try (LocalServer server = LocalServer.with(new Twice())
@@ -36,11 +36,14 @@ import java.util.concurrent.TimeoutException;
  * <p>Outputs that do not fit the configuration, are missing or unknown fail their request here, with a text that names
  * them; a server passes them on or drops them, and logs each once, as {@link LocalServerBuilder#withWrongOutputs} does.
  *
- * <p>{@link #close} completes what is still executed, and fails if a model has not closed memory, a response of another
+ * <p>{@link #close} completes requests in execution, and fails if a model has not closed memory, a response of another
  * model or an action of its context, with the sentence that a server logs; so if the test has not closed a response.
  */
 public final class LocalServer implements AutoCloseable {
-    /** How long a close waits for what a plugin has not ended. Until then the server has looked for what was forgotten. */
+    /**
+     * How long a close waits for resources that a plugin has not closed. The server has looked for forgotten ones by
+     * then.
+     */
     private static final int UNENDED_SECONDS = 5;
 
     private final NereidServer server;
@@ -58,7 +61,7 @@ public final class LocalServer implements AutoCloseable {
     /**
      * Begins a server with backends.
      *
-     * @param providers the providers under test, each of a backend with a name of its own
+     * @param providers the providers under test, each of a backend with another name
      * @return the builder of the server
      */
     public static LocalServerBuilder with(BackendProvider... providers) {
@@ -66,10 +69,10 @@ public final class LocalServer implements AutoCloseable {
     }
 
     /**
-     * Sends a request and records what it receives. For decoupled models, errors, and requests that are to wait together.
+     * Sends a request and records its responses. For decoupled models, errors, and requests that are to wait together.
      *
      * @param request a request of {@link #client} that was not sent yet
-     * @return what it receives; closed with the server, or before
+     * @return the recorded responses; closed with the server, or before
      */
     public ReceivedResponses send(ModelRequest request) {
         ReceivedResponses responses = new ReceivedResponses(timeout);
@@ -81,14 +84,14 @@ public final class LocalServer implements AutoCloseable {
     /**
      * Returns the client by which the test sends requests to models, as {@link NereidServer#client}.
      *
-     * @return the client, whose responses are closed before the server
+     * @return the client; its responses are closed before the server
      */
     public ModelClient client() {
         return server.client();
     }
 
     /**
-     * Returns the server itself, for what has no method here: statistics, configurations, loads and unloads.
+     * Returns the server, for functions without a method here: statistics, configurations, loads and unloads.
      *
      * @return the server, closed by {@link #close}
      */
@@ -99,8 +102,8 @@ public final class LocalServer implements AutoCloseable {
     /**
      * Completes the requests, closes everything and deletes the files.
      *
-     * @throws AssertionError if a model or the test has not closed what it owns, or tensor memory is in use afterwards; after
-     *     five seconds, if a plugin keeps a sender without a client, or a lease on inputs
+     * @throws AssertionError if a model or the test has not closed its resources, or tensor memory is in use
+     *     afterwards; after five seconds, if a plugin keeps a sender without a client, or a lease on inputs
      * @throws InferenceException if requests do not end within the timeout
      */
     @Override

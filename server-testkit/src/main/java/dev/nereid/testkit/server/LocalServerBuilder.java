@@ -35,7 +35,7 @@ public final class LocalServerBuilder {
     }
 
     /**
-     * Adds a model whose backend completes its configuration.
+     * Adds a model without a configuration, which its backend completes.
      *
      * @param name the name of the model
      * @return this builder

@@ -14,15 +14,15 @@ import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 
 /**
- * What a request of {@link LocalServer#send} has received. Guarded by its own lock; methods that return results wait for them.
+ * Recorded responses of a request of {@link LocalServer#send}. Guarded by its own lock; methods that return results
+ * wait for them.
  *
  * <p>It owns the responses.
  */
 public final class ReceivedResponses implements AutoCloseable {
     /**
-     * What has arrived so far. Immutable.
+     * State of the record so far. Immutable.
      *
-     * @param responses the responses
      * @param failedResponses the errors of failed responses
      * @param error the error that ended the request
      * @param hasEnded whether the request has ended
@@ -75,7 +75,6 @@ public final class ReceivedResponses implements AutoCloseable {
     /**
      * Waits for the end of the request and returns its only response.
      *
-     * @return the response
      * @throws BackendException the error with which the server ended the request
      * @throws AssertionError if there is no response, more than one, or none in time
      */
