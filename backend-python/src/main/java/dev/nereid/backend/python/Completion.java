@@ -39,7 +39,7 @@ final class Completion {
     private Completion() {}
 
     /**
-     * Returns what is sent to the model to be completed.
+     * Returns the configuration that is sent to the model for completion.
      *
      * @param model the model, as configured so far
      * @return the configuration as JSON
@@ -53,7 +53,6 @@ final class Completion {
      *
      * @param model the model, as configured so far; its log gets values that are not taken over
      * @param completed the configuration that the model has returned
-     * @return the completion
      * @throws BackendException if a value cannot be taken over, or is wrong
      */
     static ModelCompletion of(ModelContext model, CompletedFrame completed) {

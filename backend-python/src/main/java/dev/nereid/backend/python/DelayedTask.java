@@ -26,7 +26,6 @@ final class DelayedTask {
      * @param delay the time
      * @param executor runs the task; while it refuses tasks, this tries again each second, so the task is to be cancelled before
      *     the executor is closed
-     * @param task the task
      * @return the task, which is not kept after it has been cancelled
      */
     static DelayedTask start(Duration delay, Executor executor, Runnable task) {

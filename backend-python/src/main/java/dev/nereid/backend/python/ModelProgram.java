@@ -20,7 +20,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** What the processes of one version of a model run, and the memory that they share. Safe for use by any thread. */
+/**
+ * Program of one version of a model, for all its processes, and the memory that they share. Safe for use by any thread.
+ */
 final class ModelProgram implements AutoCloseable {
     private final Interpreter interpreter;
     private final Path runner;
@@ -37,7 +39,6 @@ final class ModelProgram implements AutoCloseable {
     /**
      * Creates the program.
      *
-     * @param model the model
      * @param interpreter the Python, owned by the program
      * @param runner the directory of the Python side of the backend
      * @param open the settings of the frame OPEN that all instances share

@@ -449,7 +449,7 @@ final class PythonInstance implements ModelInstance {
         }
     }
 
-    /** Returns the memory of the instance in bytes: that of its process, and what it shares with that. */
+    /** Returns the memory of the instance in bytes: its process, and the memory that process and server share. */
     long memoryUsage() {
         PythonProcess current = serving;
         return current == null ? 0 : current.memoryUsage();

@@ -24,8 +24,9 @@ import java.util.function.LongSupplier;
 /**
  * A version of a model that is written in Python: each of its instances has a process.
  *
- * <p>An instance whose process was restarted in vain takes no work while another one of the model serves or is restarted for
- * the first time. When none is left, all of them take work, so that requests fail at once and do not wait.
+ * <p>An instance takes no work after its process was restarted in vain, while another one of the model serves or is
+ * restarted for the first time. If there is no such instance, all of them take work, so that requests fail at once and
+ * do not wait.
  */
 final class PythonModel implements Model {
     private final ModelContext context;
@@ -53,7 +54,7 @@ final class PythonModel implements Model {
         this.tensors = tensors(context.settings());
     }
 
-    /** Returns the tables of names: the inputs that requests may carry are those of the configuration, controls and states. */
+    /** Returns the tables of names: requests may carry the inputs of the configuration, controls and states. */
     private static ModelTensors tensors(ModelSettings settings) {
         Set<String> inputs = new LinkedHashSet<>();
         settings.inputs().forEach(input -> inputs.add(input.name()));

@@ -42,7 +42,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     /** DONE of INITIALIZE: the class has {@code is_ready}. */
     private static final int CHECKS = 2;
 
-    /** What a process is started for, in the text of a failure. */
+    /** Purpose of the start of a process, in the text of a failure. */
     private static final String COMPLETION = " for auto-complete";
 
     private static final int DECOUPLED = 1;
@@ -87,7 +87,6 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     /**
      * Starts a process, which imports the program. Returns at once.
      *
-     * @param model the model
      * @param program what the process runs
      * @param name the name of the instance
      * @param device the device of the instance
@@ -132,10 +131,11 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     }
 
     /**
-     * Lets the model complete its configuration.
+     * Has the model complete its configuration.
      *
      * @param config the configuration as JSON
-     * @return what the model has made of it; exceptionally with a {@link BackendException} if the model raised an exception
+     * @return the completed configuration; exceptionally with a {@link BackendException} if the model raised an
+     *     exception
      */
     CompletableFuture<CompletedFrame> complete(String config) {
         long id = worker.nextId();
@@ -151,8 +151,8 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     /**
      * Initializes the model, after which batches are executed.
      *
-     * @param model the model, whose configuration is complete
-     * @param arguments what {@code initialize} receives
+     * @param model the model, with a complete configuration
+     * @param arguments the arguments of {@code initialize}
      * @param tensors the names of the tensors
      * @return completed when that has returned; exceptionally with a {@link BackendException} if it raised an exception
      */
@@ -189,7 +189,10 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         throw new BackendException(ErrorCode.INTERNAL, text);
     }
 
-    /** Returns the calls of the program: those of an import or a completion may only ask, and are answered. */
+    /**
+     * Returns the calls of the program. Calls during an import or a completion may only query models, and get
+     * responses.
+     */
     private ModelCalls newCalls(ModelContext model) {
         return new ModelCalls(
                 model.models(),
@@ -292,7 +295,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
                 .thenCompose(done -> worker.finish(limit));
     }
 
-    /** Returns the memory of the process alone, and what it shares with the server, in bytes. */
+    /** Returns the memory of the process alone and the memory shared with the server, in bytes. */
     long memoryUsage() {
         return memory.byteSize() + worker.residentBytes();
     }

@@ -12,7 +12,7 @@ import java.util.Optional;
  * Entry point of the plugin: creates the backend {@code python}, and backends that are written in Python. Immutable.
  *
  * <p>A machine without Python has the backend all the same, since the environment of a model may bring one: the load of
- * a model says what is missing.
+ * a model fails with the missing piece.
  */
 public final class PythonProvider implements BackendProvider {
     /** Creates the provider; called by the service loader. */

@@ -28,12 +28,11 @@ record StartWatch(System.Logger logger, Delays delays, LongSupplier nanoTime) {
     /**
      * Watches a start until it is done.
      *
-     * @param start the start
      * @param instance the name of the instance
-     * @param what what it does, such as {@code import and initialize}
-     * @param limit how long it may take; empty for as long as it wants
+     * @param what the work of the start, such as {@code import and initialize}
+     * @param limit how long it may take; empty for no limit
      * @param kill ends the process with a reason
-     * @param stacks lets the process print the stacks of its threads, once, after a minute
+     * @param stacks makes the process print the stacks of its threads, once, after a minute
      */
     void watch(
             CompletableFuture<?> start,

@@ -3,7 +3,7 @@ package dev.nereid.backend.python.call;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 
-/** The texts of errors of calls. Python adds which model was called to those of refusals. Static functions only. */
+/** The texts of errors of calls. Python adds the called model to texts of refusals. Static functions only. */
 final class CallErrors {
     private CallErrors() {}
 

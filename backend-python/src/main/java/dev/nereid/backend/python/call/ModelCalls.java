@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Frames are passed by one thread at a time, the one that reads the channel; {@link #close} and {@link #open} are safe
  * for use by any thread. Nothing here blocks. Responses are sent on the threads of the server that deliver them.
  *
- * <p>Inputs in shared memory are read in place, until neither the server nor the other model reads them any more. The process
- * may change them meanwhile: so byte strings, which have a structure, are copied, as are inputs within frames.
+ * <p>Inputs in shared memory are read in place, until the server and the other model have read them. The process may
+ * change them meanwhile: so byte strings, which have a structure, are copied, as are inputs within frames.
  */
 public final class ModelCalls {
     /** The most calls in progress. */

@@ -17,23 +17,23 @@ import org.jspecify.annotations.Nullable;
 /**
  * One call in progress: passes the responses of the other model on as frames. Safe for use by any thread; never blocks.
  *
- * <p>Frames are sent in order by one thread at a time, without the lock: the thread that adds one sends what waits, unless
- * another thread does. A response beyond the window waits as it is, within a bound, until the process allows more. The first
- * final frame ends the call; what comes later is closed.
+ * <p>Frames are sent in order by one thread at a time, without the lock: the thread that adds a frame sends all waiting
+ * frames, unless another thread does. A response beyond the window waits as it is, within a bound, until the process
+ * allows more. The first final frame ends the call; later responses are closed.
  */
 final class OpenCall implements ModelResponseObserver {
     /** The bound on responses that wait, in bytes. */
     static final long MAX_WAITING_BYTES = 64L << 20;
 
-    /** What a response that waits takes beside its outputs, in bytes. */
+    /** The bytes that a waiting response takes beside its outputs. */
     private static final long RESPONSE_BYTES = 1024;
 
     /**
-     * What is sent as one frame.
+     * Content of one frame.
      *
      * @param response the response, owned by this; {@code null} for an error, and for the end alone
      * @param error the error; {@code null} for none
-     * @param isRefusal whether the error is that of a request which was refused
+     * @param isRefusal whether the error is the refusal of a request
      * @param isFinal whether the frame ends the call
      * @param bytes the size while it waits
      */
@@ -55,7 +55,7 @@ final class OpenCall implements ModelResponseObserver {
     }
 
     /**
-     * What a call needs of the calls of its process.
+     * Functions for a call from the calls of its process.
      *
      * @param frames writes frames
      * @param refusal returns the text of a refusal for the model and its version
@@ -94,33 +94,33 @@ final class OpenCall implements ModelResponseObserver {
     @GuardedBy("lock")
     private long credits;
 
-    /** Whether a thread sends what waits. */
+    /** {@code true} while a thread sends waiting frames. */
     @GuardedBy("lock")
     private boolean sending;
 
-    /** Whether the final frame waits or was sent. */
+    /** {@code true} once the final frame waits or was sent. */
     @GuardedBy("lock")
     private boolean isOver;
 
-    /** Whether the process takes no more frames of this call. */
+    /** {@code true} once the process takes no more frames of this call. */
     @GuardedBy("lock")
     private boolean dropped;
 
     @GuardedBy("lock")
     private boolean cancelled;
 
-    /** Whether the server has ended the request. */
+    /** {@code true} once the server has ended the request. */
     @GuardedBy("lock")
     private boolean completed;
 
-    /** Lets the other model go on; {@code null} if it does not wait. */
+    /** Resumes the other model; {@code null} if it does not wait. */
     @GuardedBy("lock")
     private @Nullable Runnable readyAction;
 
     /** The response of a call that takes one, until it is the only one. Confined to the calls of the observer. */
     private @Nullable ModelResponse first;
 
-    /** Whether a call that takes one response got several. Confined as that. */
+    /** {@code true} once a call that takes one response got several. Confined as {@code first}. */
     private boolean isSeveral;
 
     OpenCall(CallFrame frame, ModelRequest request, long inputBytes, Scope scope) {
@@ -218,7 +218,7 @@ final class OpenCall implements ModelResponseObserver {
         request.send(this);
     }
 
-    /** Ends a call whose request could not be sent. */
+    /** Ends a call after its request could not be sent. */
     void refuse(BackendException error) {
         onRefused(error);
     }

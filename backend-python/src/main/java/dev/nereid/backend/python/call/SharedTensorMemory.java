@@ -7,11 +7,7 @@ import dev.nereid.backend.python.memory.SharedMemory;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The shared memory of a process, for its calls.
- *
- * @param memory the memory
- */
+/** The shared memory of a process, for its calls. */
 public record SharedTensorMemory(SharedMemory memory) implements TensorMemory {
     @Override
     public @Nullable Incoming allocate(long size) {

@@ -19,8 +19,8 @@ public interface TensorMemory {
     /**
      * Holds the slot that a tensor of a frame names.
      *
-     * @param tensor a tensor whose segment is not 0
-     * @param what what the tensor is, for errors
+     * @param tensor a tensor in a segment other than 0
+     * @param what the role of the tensor, for errors
      * @return the slot, to be released once
      * @throws FrameException if the process has no such segment, or the data does not lie in it
      */

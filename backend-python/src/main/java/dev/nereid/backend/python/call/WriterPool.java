@@ -18,7 +18,6 @@ final class WriterPool {
 
     private final AtomicReferenceArray<@Nullable FrameWriter> writers = new AtomicReferenceArray<>(SIZE);
 
-    /** Takes a writer, or creates one. */
     FrameWriter take() {
         int start = (int) Thread.currentThread().threadId();
         for (int i = 0; i < SIZE; i++) {

@@ -48,7 +48,7 @@ final class ArchiveUnpacker {
     /** Bytes that are written until the free space is looked up again. */
     private static final long CHECK_INTERVAL = 16L << 20;
 
-    /** What an entry takes on the disk beside its content, in bytes. */
+    /** The bytes that an entry takes on the disk beside its content. */
     private static final long ENTRY_SIZE = 4096;
 
     private static final Set<PosixFilePermission> OF_DIRECTORIES = EnumSet.of(
@@ -91,7 +91,7 @@ final class ArchiveUnpacker {
      * Writes all entries.
      *
      * @param archive a tar archive, plain or compressed by gzip; owned by the caller
-     * @throws ArchiveException if it is damaged or has an entry that is refused; what was written stays
+     * @throws ArchiveException if it is damaged or has an entry that is refused; files written so far stay
      * @throws IOException if it cannot be read, or an entry cannot be written
      */
     void unpack(InputStream archive) throws IOException {
@@ -303,7 +303,7 @@ final class ArchiveUnpacker {
         }
     }
 
-    /** Counts what is written, and refuses more than the disk has. */
+    /** Counts written bytes, and refuses more than the disk has. */
     private void claim(long written, long toCome) throws IOException {
         unchecked += written;
         if (unchecked < CHECK_INTERVAL && toCome < CHECK_INTERVAL) {

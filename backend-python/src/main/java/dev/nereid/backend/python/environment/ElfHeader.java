@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * What the header of a program of Linux says about the machine that runs it. Immutable.
+ * Header of a program of Linux: the machine that runs it. Immutable.
  *
  * @param machine the number of the processor
  * @param bits 32 or 64
@@ -91,7 +91,6 @@ record ElfHeader(int machine, int bits, Optional<String> loader) {
         return bits == BITS_64 && (machine == X86_64 || machine == AARCH64);
     }
 
-    /** Returns the name of the machine. */
     String machineName() {
         return switch (machine) {
             case X86_64 -> bits == BITS_64 ? "x86-64" : "x32";

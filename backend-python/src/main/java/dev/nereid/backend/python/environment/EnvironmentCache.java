@@ -38,14 +38,14 @@ import org.jspecify.annotations.Nullable;
  * lock.
  *
  * <p>A directory is named by the content of its archive, so that models, later starts and other servers find it. An
- * archive whose time has changed is unpacked again, also with the same content. Directories stay when the backend is
+ * archive with a changed time is unpacked again, also with the same content. Directories stay when the backend is
  * closed; of the ones that no server uses, the {@value #MAX_UNUSED} that were used last are kept, and none where the
  * disk is short of space.
  *
  * <p>Files: {@code K} is an unpacked archive, moved into place as a whole; {@code K.use/I} says that cache {@code I}
- * uses it; {@code K.I.part} is one that {@code I} unpacks or removes; {@code I.lock} is locked as long as {@code I} is
- * open, so that files of a server that was killed are recognized. A cache of the same process is recognized by the
- * name: its file is not opened, since closing it would end the lock.
+ * uses it; {@code K.I.part} is an archive that {@code I} unpacks or removes; {@code I.lock} is locked as long as
+ * {@code I} is open, so that files of a server that was killed are recognized. A cache of the same process is
+ * recognized by the name: its file is not opened, since closing it would end the lock.
  */
 final class EnvironmentCache implements AutoCloseable {
     /** The number of directories that stay without a user. */
@@ -69,11 +69,11 @@ final class EnvironmentCache implements AutoCloseable {
     private final ReentrantLock lock = new ReentrantLock();
     private volatile boolean isClosed;
 
-    /** What is known of each archive. */
+    /** Known facts about each archive. */
     @GuardedBy("lock")
     private final Map<Path, Known> known = new HashMap<>();
 
-    /** What is in use, by key. */
+    /** Unpacked archives in use, by key. */
     @GuardedBy("lock")
     private final Map<String, Unpacked> unpacked = new HashMap<>();
 
@@ -153,7 +153,6 @@ final class EnvironmentCache implements AutoCloseable {
      * @param archive the canonical path of the archive
      * @param log gets a line at the level DEBUG for each archive that is unpacked, and lines about the progress of
      *     large ones
-     * @return the lease
      * @throws BackendException {@link ErrorCode#INTERNAL} if the archive is damaged, refused or not unpacked, {@link
      *     ErrorCode#UNAVAILABLE} if it changes meanwhile
      */

@@ -41,7 +41,6 @@ public final class Environments implements AutoCloseable {
      * Creates the environments of a backend; nothing is searched yet.
      *
      * @param context the backend, of which the cache directory has the unpacked archives
-     * @param settings its settings
      */
     public Environments(BackendContext context, PythonSettings settings) {
         this(
@@ -77,7 +76,6 @@ public final class Environments implements AutoCloseable {
      * caller waits for it by {@link ModelContext#await}.
      *
      * @param model the model, of which the log gets a line about the environment
-     * @param parameters its parameters
      * @return the Python, owned by the caller
      * @throws BackendException {@link ErrorCode#UNAVAILABLE} if there is no Python, or none that this machine runs;
      *     {@link ErrorCode#INTERNAL} if the environment does not exist or is damaged, with the texts of the reference
@@ -281,7 +279,7 @@ public final class Environments implements AutoCloseable {
         return new BackendException(ErrorCode.UNAVAILABLE, named + ": " + reason + " (expected: " + expected + ")");
     }
 
-    /** Returns the variables of a process before those of its environment. */
+    /** Returns the variables of a process without the variables of its Python environment. */
     private Map<String, String> variables() {
         Map<String, String> variables = new HashMap<>(context.environment());
         if (settings.passedVariables().contains(PythonSettings.ALL)) {

@@ -5,8 +5,8 @@ import java.util.Optional;
 /**
  * The Python of a loaded model. Safe for use by any thread.
  *
- * <p>Owned by the load, later by the model: until the close the files of an unpacked archive stay. What is not closed
- * is released with {@link Environments#close}.
+ * <p>Owned by the load, later by the model: until the close the files of an unpacked archive stay.
+ * {@link Environments#close} releases all that are not closed.
  */
 public final class Interpreter implements AutoCloseable {
     private final ProcessCommand command;

@@ -34,7 +34,6 @@ public record ModelFile(Path file, String moduleName, List<Path> searchPath) {
     /**
      * Returns whether a directory is a backend that is written in Python: it has {@code model.py} and no jar.
      *
-     * @param directory a directory
      * @return whether it is one
      */
     public static boolean isBackend(Path directory) {
@@ -45,7 +44,6 @@ public record ModelFile(Path file, String moduleName, List<Path> searchPath) {
     /**
      * Finds the file of a model of the backend {@code python}. Reads directories.
      *
-     * @param model the model
      * @return the file, which exists
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the name of the model has characters that are
      *     refused; {@link ErrorCode#INTERNAL} if there is no such file, or its name does not end in {@code .py}, with
@@ -58,11 +56,9 @@ public record ModelFile(Path file, String moduleName, List<Path> searchPath) {
     }
 
     /**
-     * Finds the file of a model of a backend that is written in Python, which is that of the backend. Reads
-     * directories.
+     * Finds the file of a model of a backend that is written in Python: the backend's file. Reads directories.
      *
-     * @param model the model
-     * @param backend the backend, whose directory was one by {@link #isBackend} when it was created
+     * @param backend the backend; {@link #isBackend} held for its directory when it was created
      * @return the file, which exists
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the name of the model has characters that are
      *     refused, or if the program of the backend is gone
@@ -139,7 +135,7 @@ public record ModelFile(Path file, String moduleName, List<Path> searchPath) {
         return found;
     }
 
-    /** Returns the path from the root, shortened where that cannot change what it means. */
+    /** Returns the path from the root, shortened where that cannot change its target. */
     private static Path absolute(Path path) {
         Path absolute = path.toAbsolutePath();
         for (Path name : absolute) {

@@ -22,11 +22,8 @@ public record OpenSettings(Map<String, String> values) {
      * Collects the settings of a model. Makes the directory of its byte code.
      *
      * @param backend the backend, of which the cache directory has the byte code
-     * @param model the model
-     * @param file its file
      * @param settings the settings of the backend
      * @param parameters the parameters of the model
-     * @return the settings
      */
     public static OpenSettings of(
             BackendContext backend,

@@ -21,9 +21,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * A look at the text of a model's file, without Python: finds what is missing or misspelt. Static functions only.
+ * Checks the text of a model's file without Python: finds missing or misspelt names. Static functions only.
  *
- * <p>It finds what is probably wrong: Python alone can say what a program does. What it cannot read it does not blame.
+ * <p>It finds probable mistakes: only Python itself knows what a program does. Code that it cannot read is not
+ * reported.
  */
 public final class ProgramLook {
     private static final int MAX_BYTES = 1 << 20;
@@ -54,11 +55,10 @@ public final class ProgramLook {
     private ProgramLook() {}
 
     /**
-     * Looks at the file of a model.
+     * Checks the file of a model.
      *
      * @param model the model, as it is configured so far
-     * @param file its file
-     * @return what is probably not as intended, each in one line; commonly nothing
+     * @return the probable mistakes, each in one line; commonly none
      */
     public static List<String> at(ModelContext model, ModelFile file) {
         Optional<String> program = read(file.file());

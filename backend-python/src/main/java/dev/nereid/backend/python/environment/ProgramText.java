@@ -72,7 +72,7 @@ record ProgramText(String code) {
         return line;
     }
 
-    /** Returns the end of the block whose first line begins at a position: the next line that is not indented. */
+    /** Returns the end of the block that begins at the start of a line: the next line that is not indented. */
     int endOfBlock(int begin) {
         int line = endOfLine(code, begin) + 1;
         while (line < code.length()) {

@@ -46,9 +46,7 @@ public record PythonParameters(
     /**
      * Reads the parameters of a model.
      *
-     * @param model the model
      * @param settings the settings of the backend, for what the model does not set
-     * @return the parameters
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if a value does not fit; {@link
      *     ErrorCode#UNSUPPORTED} for {@code FORCE_CPU_ONLY_INPUT_TENSORS}
      */

@@ -87,7 +87,6 @@ public record PythonSettings(
      * Reads the settings. Called when the backend is created.
      *
      * @param context the services of the server
-     * @return the settings
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if a value does not fit, with the text of the
      *     reference where it has one
      */

@@ -47,7 +47,7 @@ public final class RunnerFiles {
     /**
      * Unpacks the files, unless they are there.
      *
-     * @param context the backend, of whose cache directory the files are a part
+     * @param context the backend; the files are a part of its cache directory
      * @return the absolute path of the directory that has {@code nereid_python/__main__.py}, {@code
      *     triton_python_backend_utils.py} and the others; read only
      * @throws BackendException {@link ErrorCode#UNAVAILABLE} if the cache directory cannot be written, {@link

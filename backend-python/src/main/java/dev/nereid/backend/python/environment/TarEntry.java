@@ -4,7 +4,6 @@ package dev.nereid.backend.python.environment;
  * An entry of a tar archive. Immutable.
  *
  * @param name the path as it is in the archive, not checked
- * @param kind what it is
  * @param size the number of bytes that follow; 0 but for files
  * @param mode the permissions, the low nine bits
  * @param modified when the file was changed, in seconds since 1970

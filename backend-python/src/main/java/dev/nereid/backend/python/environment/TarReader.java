@@ -60,7 +60,7 @@ final class TarReader {
     }
 
     /**
-     * Skips what is left of an entry, and reads the next one.
+     * Skips the rest of an entry, and reads the next one.
      *
      * @return the entry; empty at the end of the archive
      * @throws ArchiveException if the archive is damaged

@@ -45,8 +45,8 @@ final class ExecuteEncoder {
      * Writes the frame of an execution.
      *
      * @param id the number of the execution
-     * @param first the handle of the first request; the others follow it
-     * @param requests the requests, whose tensors are copied
+     * @param first the handle of the first request; the other requests have the following handles
+     * @param requests the requests; their tensors are copied
      * @throws InputMemoryException if there is no memory for an input; no shared memory is used then
      * @throws BackendException if it cannot be written; no shared memory is used then
      */

@@ -44,7 +44,6 @@ final class Execution {
      *
      * @param id its number
      * @param first the handle of the first request
-     * @param batch the batch
      * @param requests the requests of the batch
      * @param ended runs when an execution that was deferred has ended
      */
@@ -141,9 +140,9 @@ final class Execution {
     }
 
     /**
-     * Leaves what a frame says to the thread of the execution.
+     * Leaves the content of a frame to the thread of the execution.
      *
-     * @param action what is to be done; it needs the frame no more
+     * @param action handles the content, without the frame
      * @return {@code false} if the execution has ended
      */
     boolean leave(Runnable action) {

@@ -20,8 +20,8 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The executions of one process, and the requests that it has. Each request ends once: by a result, a response, an error, or the
- * end of the process. What comes for it later only releases its memory.
+ * The executions of one process, and the requests that it has. Each request ends once: by a result, a response, an
+ * error, or the end of the process. A later frame for it only releases its memory.
  */
 public final class Executions {
     private static final int FAILED = 1;
@@ -78,7 +78,6 @@ public final class Executions {
     /**
      * Executes a batch. Waits some milliseconds for the model, and then defers the batch. One thread at a time.
      *
-     * @param batch the batch
      * @param ended runs once when the execution has ended, on any thread
      * @throws BackendException if the whole batch failed
      */
@@ -109,7 +108,6 @@ public final class Executions {
     /**
      * Executes a batch that is deferred. Does not wait for the model. One thread at a time.
      *
-     * @param batch the batch
      * @param handle ends its execution
      * @param ended as of {@link #execute(Batch, Runnable)}
      */
@@ -143,10 +141,10 @@ public final class Executions {
     }
 
     /**
-     * Encodes an execution. Requests whose inputs find no memory fail alone.
+     * Encodes an execution. A request fails alone if there is no memory for its inputs.
      *
-     * @return the execution, whose frame the encoder has; {@code null} if no request is left: then, and after an exception,
-     *     the execution has ended
+     * @return the execution, with its frame in the encoder; {@code null} if it has no request: then, and after an
+     *     exception, the execution has ended
      */
     private @Nullable Execution prepare(Batch batch, Runnable ended) {
         boolean isPrepared = false;
@@ -170,7 +168,7 @@ public final class Executions {
         }
     }
 
-    /** Fails the request whose input found no memory, and returns the others. */
+    /** Fails the request with the refused input, and returns the others. */
     private List<InferenceRequest> withoutRefused(List<InferenceRequest> requests, InputMemoryException refusal) {
         refusal.request().fail(refusal.error());
         errors.accept(refusal.getMessage() + " (setting shm-limit-byte-size)", "");
@@ -258,7 +256,6 @@ public final class Executions {
     /**
      * Receives a frame.
      *
-     * @param frame the frame
      * @return whether it belongs to executions
      * @throws FrameException if it is wrong
      */
@@ -478,7 +475,7 @@ public final class Executions {
         return execution != null && execution.id() == id && !execution.isResponded() ? execution.batch() : null;
     }
 
-    /** Reads an error: what clients get, and what is logged. */
+    /** Reads an error for clients, and logs its text for the log. */
     private BackendException readError(FrameReader frame) {
         int code = (int) Math.min(frame.u32("code"), FrameType.MAX_COUNT);
         String text = frame.text("error");
@@ -499,7 +496,7 @@ public final class Executions {
     }
 
     /**
-     * Fails what is open: the process has ended.
+     * Fails all open requests: the process has ended.
      *
      * @param end how it ended
      */

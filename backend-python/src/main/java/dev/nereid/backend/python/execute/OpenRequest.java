@@ -200,13 +200,13 @@ final class OpenRequest {
         }
     }
 
-    /** Ends a request whose response cannot be sent for a defect: nothing else would. */
+    /** Ends a request if a defect prevents its response: nothing else would end it. */
     private void failBroken(ResponseSender open, Throwable cause) {
         end();
         open.fail(new BackendException(ErrorCode.INTERNAL, "a response cannot be sent: " + cause, cause));
     }
 
-    /** Lets the process go on when the client has read: it has used one of its window. */
+    /** Grants the process another response once the client has read: it has used one of its window. */
     private void grant(ResponseSender open, long size) {
         int wanted = Math.clamp(WINDOW_BYTES / Math.max(size, 1), SMALLEST_WINDOW, LARGEST_WINDOW);
         if (window > wanted) {
@@ -236,7 +236,7 @@ final class OpenRequest {
         }
     }
 
-    /** Says that the execution has returned: the process has read what it needs of the inputs. */
+    /** Releases the inputs after the execution has returned: the process does not read them any more. */
     void releaseInputs() {
         ResponseSender open = sender;
         if (open != null && !ended.get()) {

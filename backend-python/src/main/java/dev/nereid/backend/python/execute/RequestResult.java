@@ -21,8 +21,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a process says of one request: outputs, an error, or that there is nothing yet. It holds the shared memory of its
- * outputs until they are put into a response, or {@link #release} is called.
+ * Result of one request from a process: outputs, an error, or nothing yet. It holds the shared memory of its outputs
+ * until they are put into a response, or {@link #release} is called.
  */
 final class RequestResult {
     /** Kinds of results, by their numbers in frames. */

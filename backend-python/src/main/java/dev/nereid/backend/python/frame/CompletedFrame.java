@@ -10,8 +10,6 @@ import java.util.Optional;
  * @param maxBatchSize {@code max_batch_size}
  * @param decoupled the transaction policy; empty if the configuration has none
  * @param scheduling the scheduling that is chosen, such as {@code dynamic_batching}; empty for none
- * @param inputs the inputs
- * @param outputs the outputs
  * @param json the whole configuration
  */
 public record CompletedFrame(
@@ -39,7 +37,6 @@ public record CompletedFrame(
     /**
      * A tensor of the configuration. Immutable.
      *
-     * @param name its name
      * @param dataType its data type, such as {@code TYPE_FP32}
      * @param optional whether requests may leave it out
      * @param dims its dimensions

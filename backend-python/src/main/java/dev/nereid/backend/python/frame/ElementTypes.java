@@ -35,7 +35,6 @@ final class ElementTypes {
 
     private ElementTypes() {}
 
-    /** Returns the number of a type. */
     static int number(DataType type) {
         return requireNonNull(NUMBERS.get(type), "type");
     }
@@ -43,7 +42,7 @@ final class ElementTypes {
     /**
      * Returns the type of a number.
      *
-     * @param what what has the type, for the error
+     * @param what the value with the type, for the error
      * @throws FrameException if there is none
      */
     static DataType type(String what, int number) {

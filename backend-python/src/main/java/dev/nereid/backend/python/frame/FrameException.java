@@ -7,7 +7,7 @@ public final class FrameException extends RuntimeException {
     /**
      * Creates the exception.
      *
-     * @param message the field, its value and what was expected
+     * @param message the field, its value and the expected one
      */
     public FrameException(String message) {
         super(message);

@@ -15,9 +15,9 @@ import java.util.Map;
 /**
  * Reads the fields of one frame in order, and checks each of them. For one thread at a time.
  *
- * <p>Nothing in a frame is trusted, since native code of a model may write anything: a read beyond the end, a length or a
- * count that does not fit and a tensor whose size is not that of its shape throw {@link FrameException}. Memory is allocated
- * by what is there, not by what is claimed.
+ * <p>Nothing in a frame is trusted, since native code of a model may write anything: a read beyond the end, a length or
+ * a count that does not fit and a tensor with another size than its shape throw {@link FrameException}. Memory is
+ * allocated for bytes that have arrived, not for a claimed length.
  */
 public final class FrameReader {
     private static final ValueLayout.OfShort U16 = ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -72,7 +72,7 @@ public final class FrameReader {
         return memory.get(U64, start + 8);
     }
 
-    /** Returns a copy of the whole frame in memory of its own, for another thread. */
+    /** Returns a copy of the whole frame in separate memory, for another thread. */
     public FrameReader copy() {
         byte[] bytes = memory.asSlice(start, end - start).toArray(ValueLayout.JAVA_BYTE);
         FrameReader copied = new FrameReader().of(MemorySegment.ofArray(bytes), 0, bytes.length);

@@ -7,7 +7,7 @@ public interface FrameSink {
      * Sends a frame, or queues it. Never blocks. Frames are sent in the order of the calls. Does nothing once the process has
      * ended.
      *
-     * @param frame a writer whose {@linkplain FrameWriter#end ended} frame is copied or sent before this returns
+     * @param frame a writer; its {@linkplain FrameWriter#end ended} frame is copied or sent before this returns
      */
     void send(FrameWriter frame);
 }

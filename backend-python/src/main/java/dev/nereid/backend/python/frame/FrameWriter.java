@@ -13,7 +13,7 @@ import java.util.Collection;
 import java.util.Map;
 
 /**
- * Writes one frame after the other into memory of its own, which grows as they need it. For one thread at a time.
+ * Writes one frame after the other into private memory, which grows as they need it. For one thread at a time.
  *
  * <p>Numbers are little endian and lie at any address. A frame is begun by {@link #begin} and ended by {@link #end}, after
  * which {@link #frame} is the whole of it until the next one is begun.
@@ -42,7 +42,6 @@ public final class FrameWriter {
      * @param type a number of {@link FrameType}
      * @param flags the flags, 8 bits
      * @param count the count, 16 bits
-     * @param id the id
      * @return this writer
      */
     public FrameWriter begin(int type, int flags, int count, long id) {
@@ -129,7 +128,7 @@ public final class FrameWriter {
      * Writes a tensor together with its data.
      *
      * @param name the index of the name, or the length of the name in bytes where the name follows
-     * @param tensor the tensor, whose memory Java code may read
+     * @param tensor the tensor, in memory that Java code may read
      * @return this writer
      */
     public FrameWriter inlineTensor(int name, Tensor tensor) {
@@ -145,7 +144,7 @@ public final class FrameWriter {
     }
 
     /**
-     * Writes a tensor whose data lies in shared memory.
+     * Writes a tensor with data in shared memory.
      *
      * @param name as of {@link #inlineTensor}
      * @param type the type of the elements

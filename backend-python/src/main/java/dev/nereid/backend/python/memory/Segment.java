@@ -101,7 +101,7 @@ final class Segment {
         uses--;
     }
 
-    /** Frees a slot whose frame was not sent. Does nothing if Python has released it nevertheless. */
+    /** Frees a slot for which no frame was sent. Does nothing if Python has released it nevertheless. */
     void discard(int index, int turn) {
         if (turns[index] == turn) {
             if (states[index] == WRITTEN) {

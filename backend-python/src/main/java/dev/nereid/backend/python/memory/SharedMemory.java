@@ -248,7 +248,7 @@ public final class SharedMemory {
      * uses.
      *
      * @param tensor the tensor, of a segment
-     * @param what what it is, for errors, such as {@code output}
+     * @param what the role of the tensor, for errors, such as {@code output}
      * @return the tensor's data, owned by the caller
      * @throws FrameException if the tensor does not lie in a slot that Python may name; the process must be ended
      */

@@ -39,7 +39,7 @@ final class CLibrary {
     }
 
     /**
-     * Returns a function whose error number is kept: its first argument is memory of {@link #state}.
+     * Returns a function that keeps its error number: its first argument is memory of {@link #state}.
      *
      * @throws IllegalStateException if the C library does not have it
      */

@@ -74,7 +74,6 @@ public final class MemoryCalls {
      * Sets the size of a file. Memory is taken when it is first written to.
      *
      * @param descriptor the file
-     * @param byteSize the size in bytes
      * @throws PosixException if the system refuses it
      */
     public static void resize(int descriptor, long byteSize) throws PosixException {
@@ -156,7 +155,6 @@ public final class MemoryCalls {
     /**
      * Closes a descriptor. It is closed after an error too.
      *
-     * @param descriptor the descriptor
      * @throws PosixException if the system reports an error
      */
     public static void close(int descriptor) throws PosixException {

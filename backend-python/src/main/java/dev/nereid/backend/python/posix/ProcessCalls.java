@@ -35,8 +35,8 @@ public final class ProcessCalls {
     }
 
     /**
-     * Takes the status of a process of a group that has ended and whose parent is this process, as the first process of a
-     * container is for those whose parent has ended. Never waits.
+     * Takes the statuses of ended processes of a group that are children of this process: the first process of a
+     * container becomes the parent of orphans. Never waits.
      *
      * @param leader the number of the process that has made the group, for which somebody has waited already
      * @return whether this process has more children in the group

@@ -186,8 +186,8 @@ final class Channel implements FrameSink {
     }
 
     /**
-     * Receives what is there, waits for it if there is nothing, and passes each whole frame to the consumer. For one thread at a
-     * time.
+     * Receives available bytes, waits if there are none, and passes each whole frame to the consumer. For one thread at
+     * a time.
      *
      * @param waits whether this waits as long as it takes, or for {@link #PATIENCE} at most
      * @param frames receives frames, which are valid during the call
@@ -231,7 +231,10 @@ final class Channel implements FrameSink {
         return true;
     }
 
-    /** Keeps the bytes of a frame that is not whole; memory grows with what has arrived, not with the length it claims. */
+    /**
+     * Keeps the bytes of a frame that is not whole; memory grows with the bytes that have arrived, not with the claimed
+     * length.
+     */
     private void keep(long position, long length) {
         long rest = filled - position;
         if (rest == buffer.byteSize()) {
@@ -246,7 +249,7 @@ final class Channel implements FrameSink {
         filled = rest;
     }
 
-    /** Ends both directions: the thread that receives gets what has arrived, and then the end. */
+    /** Ends both directions: the receiving thread gets the bytes that have arrived, and then the end. */
     void shutdown() {
         sending.lock();
         try {

@@ -4,7 +4,7 @@ import dev.nereid.backend.python.frame.FrameException;
 import dev.nereid.backend.python.frame.FrameReader;
 
 /**
- * What a process says of itself in its first frame.
+ * First frame of a process: its Python and NumPy, or the problem that it has.
  *
  * @param process the number of the process
  * @param python the version of Python
@@ -18,7 +18,6 @@ public record Hello(
         long process, String python, String executable, String prefix, String numpy, String problem, String token) {
     private static final int VERSION = 1;
 
-    /** Reads the frame. */
     static Hello read(FrameReader frame) {
         int major = frame.u16("version");
         int minor = frame.u16("version");

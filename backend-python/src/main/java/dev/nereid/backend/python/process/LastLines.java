@@ -27,7 +27,7 @@ final class LastLines {
     @GuardedBy("lock")
     private long count;
 
-    /** Whether the next line takes the place of the last one. */
+    /** {@code true} if the next line takes the place of the last one. */
     @GuardedBy("lock")
     private boolean update;
 

@@ -67,10 +67,9 @@ public final class OutputReader implements AutoCloseable {
      *
      * @param output the standard output and error of a process, such as that of {@link OutputPipe}: closed by this
      *     object. {@link #close} ends the thread at once only if the close of the stream ends a read in progress
-     * @param threadName the name of the thread
-     * @param lines receives each line on the thread that reads, without line break, and may be called until {@link
-     *     #awaitEnd} says that the output has ended. While it blocks, the process may do so too. What it throws is
-     *     ignored
+     * @param lines receives each line on the thread that reads, without line break, and may be called until
+     *     {@link #awaitEnd} says that the output has ended. While it blocks, the process may do so too. Its exceptions
+     *     are ignored
      * @param nanoTime the clock, in nanoseconds
      * @return the reader, to be closed
      */
@@ -103,8 +102,8 @@ public final class OutputReader implements AutoCloseable {
     }
 
     /**
-     * Ends the thread, and closes the output; what is not read yet is lost. Does not wait for the thread. Later calls
-     * do nothing.
+     * Ends the thread, and closes the output; unread output is lost. Does not wait for the thread. Later calls do
+     * nothing.
      */
     @Override
     public void close() {

@@ -9,8 +9,8 @@ final class OutputText {
     private OutputText() {}
 
     /**
-     * Returns the text of a line: UTF-8 with a replacement for what is none, and control characters but tabs escaped,
-     * so that it is one line in any terminal.
+     * Returns the text of a line: UTF-8 with a replacement for malformed bytes, and control characters but tabs
+     * escaped, so that it is one line in any terminal.
      *
      * @param bytes holds the line
      * @param length the number of its bytes

@@ -38,7 +38,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The process of one instance, from its start to its end. A thread of its own starts it, receives its frames while no
+ * The process of one instance, from its start to its end. A separate thread starts it, receives its frames while no
  * execution does, and waits for its end. Safe for use by any thread.
  *
  * <p>A process that dies is not started again: its successor is another object.
@@ -74,10 +74,10 @@ public final class Worker implements FrameSink {
 
     private volatile boolean killed;
 
-    /** Whether the process has been asked to end. */
+    /** {@code true} once the process has been asked to end. */
     private volatile boolean finishing;
 
-    /** The socket at whose close the kernel kills the process and what it has forked; of the thread of the process. */
+    /** Socket: when it is closed, the kernel kills the process and its forks. Confined to the thread of the process. */
     private int life = NONE;
 
     private volatile @Nullable Process process;
@@ -95,9 +95,9 @@ public final class Worker implements FrameSink {
     /**
      * Starts a process. Returns at once.
      *
-     * @param command what to start
+     * @param command the program to start
      * @param frames gets the frames and lines of the process
-     * @param executor runs a task while the process does not read what is sent to it
+     * @param executor runs a task while the process does not read frames
      * @param logger the log of the model
      * @return the process, to be ended by {@link #kill} or {@link #finish}
      */
@@ -153,8 +153,7 @@ public final class Worker implements FrameSink {
     /**
      * Sends a frame that DONE or COMPLETED answers.
      *
-     * @param frame the frame, whose id is of {@link #nextId}
-     * @param id the id
+     * @param frame the frame, with an id of {@link #nextId}
      * @return the frame of the answer, on the thread that received it; exceptionally with a {@link BackendException} if the
      *     process ends before
      */
@@ -324,7 +323,7 @@ public final class Worker implements FrameSink {
         hello.completeExceptionally(why);
     }
 
-    /** Waits for the end of the process and its output, ends what it has forked, and returns its status. */
+    /** Waits for the end of the process and its output, ends its forks, and returns its status. */
     private int await() {
         int status = NONE;
         try {
@@ -359,7 +358,7 @@ public final class Worker implements FrameSink {
         }
     }
 
-    /** Lets nothing of the group stay as a process that has ended, if this process has become its parent. */
+    /** Reaps ended processes of the group, if this process has become their parent. */
     private void reapGroup() {
         long deadline = System.nanoTime() + END_LIMIT.toNanos();
         while (isLeader()
@@ -390,7 +389,7 @@ public final class Worker implements FrameSink {
         logger.log(WARNING, what + " of " + command.instance(), problem);
     }
 
-    /** Starts the process, and returns what it says of itself. */
+    /** Starts the process, and returns its first frame. */
     private Hello connect() throws IOException {
         String token = StartSocket.randomText();
         try (StartSocket socket = StartSocket.open()) {
@@ -615,7 +614,7 @@ public final class Worker implements FrameSink {
     }
 
     /**
-     * Returns the text of the reference for an instance whose process cannot serve.
+     * Returns the text of the reference for an instance with a process that cannot serve.
      *
      * @param instance the name of the instance
      */

@@ -5,8 +5,8 @@ import java.util.List;
 /**
  * How a process ended.
  *
- * @param status the status as the JDK has it: that of the program, or 128 and the number of the signal; -1 if it never ran
- * @param reason why the server ended it, or why it did not start; empty if it ended by itself
+ * @param status the status as the JDK has it: the program's, or 128 and the number of the signal; -1 if it never ran
+ * @param reason why the server ended it, or why it did not start; empty if it ended on its own
  * @param lastLines the last lines that it printed
  */
 public record WorkerEnd(int status, String reason, List<String> lastLines) {

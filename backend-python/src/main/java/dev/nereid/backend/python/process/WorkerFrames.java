@@ -2,7 +2,7 @@ package dev.nereid.backend.python.process;
 
 import dev.nereid.backend.python.frame.FrameReader;
 
-/** What receives the frames and lines of a process. */
+/** Receiver of the frames and lines of a process. */
 public interface WorkerFrames {
     /**
      * Receives a frame that answers none of {@link Worker#ask}. Called by one thread at a time: that of an execution, or that

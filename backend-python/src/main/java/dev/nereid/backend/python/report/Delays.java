@@ -11,15 +11,10 @@ public interface Delays {
      * Runs an action after a time. Never blocks. The action is lost if its executor is closed or full by then.
      *
      * @param millis the time in milliseconds
-     * @param action the action
      */
     void run(long millis, Runnable action);
 
-    /**
-     * Returns delays that run their actions by an executor.
-     *
-     * @param executor the executor
-     */
+    /** Returns delays that run their actions by an executor. */
     static Delays on(Executor executor) {
         return (millis, action) -> CompletableFuture.delayedExecutor(millis, TimeUnit.MILLISECONDS, executor)
                 .execute(action);

@@ -14,9 +14,9 @@ import java.util.regex.Pattern;
 /**
  * Names of the metrics that all Python models of a backend share. Guarded by its own lock.
  *
- * <p>{@link Metrics} throws nothing: where a metric cannot be, the result counts nothing. Models get an error instead,
- * so this keeps the kind of each name, and the buckets of each histogram, as long as a process uses it. The rules of
- * names are those of {@link Metrics}.
+ * <p>{@link Metrics} throws nothing: where a metric cannot be created, the result counts nothing. Models get an error
+ * instead, so this keeps the kind of each name, and the buckets of each histogram, as long as a process uses it. The
+ * rules of names are the same as in {@link Metrics}.
  */
 public final class MetricFamilies {
     private static final Pattern NAME = Pattern.compile("[a-zA-Z_:][a-zA-Z0-9_:]*");

@@ -89,7 +89,6 @@ public final class MetricFrames {
     /**
      * Handles METRIC. Never blocks.
      *
-     * @param frame the frame
      * @throws FrameException if the frame is malformed, or an id is in use
      */
     public void onMetric(FrameReader frame) {

@@ -33,7 +33,6 @@ public final class Notices {
     /**
      * Handles NOTICE of any process of the model. Notices of an unknown kind are ignored.
      *
-     * @param frame the frame
      * @throws FrameException if the frame is malformed
      */
     public void onNotice(FrameReader frame) {

@@ -34,7 +34,7 @@ public final class ProcessLog implements AutoCloseable {
     private static final int MAX_FILE = 4 << 10;
 
     private static final int MAX_TEXT = 64 << 10;
-    /** What the frames of an exception in a text begin with. */
+    /** The text before the frames of an exception. */
     private static final String FRAMES = "\n\nAt:\n";
 
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
@@ -105,7 +105,6 @@ public final class ProcessLog implements AutoCloseable {
     /**
      * Writes the line of a LOG frame.
      *
-     * @param frame the frame
      * @throws FrameException if the frame is malformed
      */
     public void onLog(FrameReader frame) {
@@ -185,7 +184,6 @@ public final class ProcessLog implements AutoCloseable {
     /**
      * Writes a line about the instance or its process.
      *
-     * @param level the level
      * @param text the text as it is, without format elements
      */
     public void write(Level level, String text) {

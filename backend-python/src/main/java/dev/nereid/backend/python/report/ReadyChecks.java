@@ -57,7 +57,7 @@ public final class ReadyChecks {
     @GuardedBy("lock")
     private long last;
 
-    /** Whether the process has the last call in progress. */
+    /** {@code true} while the process has the last call in progress. */
     @GuardedBy("lock")
     private boolean calling;
 
@@ -219,7 +219,6 @@ public final class ReadyChecks {
     /**
      * Handles READY.
      *
-     * @param frame the frame
      * @throws FrameException if the frame is malformed, or no call has its id
      */
     public void onReady(FrameReader frame) {
