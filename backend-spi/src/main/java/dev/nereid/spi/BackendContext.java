@@ -53,9 +53,9 @@ public interface BackendContext {
     int processors();
 
     /**
-     * Returns the environment variables for processes that the backend starts. They are those of the server without the
-     * ones that it reads as secrets, such as credentials of storages: {@link ProcessBuilder#environment} has all, and is
-     * cleared first.
+     * Returns the environment variables for processes that the backend starts. They are the variables of the server
+     * without its secrets, such as credentials of storages: {@link ProcessBuilder#environment} has all, and is cleared
+     * first.
      *
      * @return the variables by name; immutable; empty for a server in a program that passes none
      */

@@ -35,11 +35,11 @@ public interface BackendProvider {
      * Returns the name of another backend that this provider creates from a directory without jars. For instance, a backend
      * that runs programs of another language makes each directory with such a program a backend.
      *
-     * <p>The server asks for each directory without jars in those of {@code --backend-directory} that no provider has
-     * claimed: when it finds the directory, when a file in it changes, and when a plugin is added or replaced. Called on
-     * control threads, by several at a time. The first provider that returns a name creates that backend, by {@link #create}
-     * with a context of that name and directory, and with the settings of that name. A name that another backend has is
-     * refused; so is a directory for which a provider throws, unless another one claims it.
+     * <p>The server calls this for each unclaimed directory without jars in the directories of
+     * {@code --backend-directory}: when it finds the directory, when a file in it changes, and when a plugin is added
+     * or replaced. Called on control threads, by several at a time. The first provider that returns a name creates that
+     * backend, by {@link #create} with a context of that name and directory, and with the settings of that name. A name
+     * that another backend has is refused; so is a directory for which a provider throws, unless another one claims it.
      *
      * @param directory an existing directory; read only, and perhaps one of another program
      * @return the name: letters, digits, {@code .}, {@code _} and {@code -}, commonly the name of the directory; empty by

@@ -18,9 +18,9 @@ public final class BackendTraits {
     /** Execution kinds: long, short or blocking the device. Open: later versions may add constants. */
     public enum Execution {
         /**
-         * Executions compute or wait for a noticeable time. Each instance has a thread of its own: every
-         * {@link ModelInstance#execute} and the {@link ModelInstance#close} run on it. It may end while there is no work,
-         * and another one follows, unless {@link #withLastingThreads()} says otherwise.
+         * Executions compute or wait for a noticeable time. Each instance has a separate thread: every
+         * {@link ModelInstance#execute} and the {@link ModelInstance#close} run on it. It may end while there is no
+         * work, and another one follows, unless {@link #withLastingThreads()} says otherwise.
          */
         LONG,
         /**
@@ -144,8 +144,8 @@ public final class BackendTraits {
     }
 
     /**
-     * Returns the same traits with other preferred groups. If all of them are on the CPU, groups of instances whose
-     * configuration leaves the kind open ({@code KIND_AUTO}) run there too, whatever the machine has.
+     * Returns the same traits with other preferred groups. If all of them are on the CPU, groups of instances with an
+     * open kind in the configuration ({@code KIND_AUTO}) run there too, whatever the machine has.
      *
      * @param groups the groups, best first; the first of a kind that the machine has is used
      * @return the changed traits
@@ -181,8 +181,8 @@ public final class BackendTraits {
      * Returns the same traits for a backend that accepts inputs outside the host. The server moves inputs that lie
      * elsewhere.
      *
-     * @param kinds the kinds of memory, in place of earlier ones; those of the host are always among them, and of the
-     *     devices only the instance's own is passed
+     * @param kinds the kinds of memory, in place of earlier ones; they always include kinds of the host. Of devices,
+     *     only memory of the instance's device is passed
      * @return the changed traits
      */
     public BackendTraits withPlaces(MemoryPlace.Kind... kinds) {
@@ -195,7 +195,7 @@ public final class BackendTraits {
     /**
      * Returns the same traits with a limit on deferred executions. An instance with as many open ones gets its next
      * batch when one of them has ended. Requests with a {@linkplain InferenceRequest#sender() sender} do not count when
-     * their execution is finished: the limits of the load bound them, as those of requests that wait.
+     * their execution is finished: the limits of the load bound them, as they bound waiting requests.
      *
      * @param limit the largest number of {@linkplain Batch#defer deferred} executions of one instance, at least 1
      * @return the changed traits
@@ -259,7 +259,7 @@ public final class BackendTraits {
     /**
      * Returns the kinds of memory in which inputs may lie.
      *
-     * @return the kinds, by default those of the host: {@link MemoryPlace.Kind#HOST} and {@code PINNED}; immutable
+     * @return the kinds, by default of the host: {@link MemoryPlace.Kind#HOST} and {@code PINNED}; immutable
      */
     public Set<MemoryPlace.Kind> places() {
         return places;

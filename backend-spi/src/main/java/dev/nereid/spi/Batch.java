@@ -35,7 +35,7 @@ public interface Batch {
 
     /**
      * Returns the names of the inputs that the batch carries. They are the inputs of its requests, which all carry the
-     * same, and those that the server derives for the batch from the configuration.
+     * same, and the inputs that the server derives for the batch from the configuration.
      *
      * @return the names in the order of the model's configuration; immutable
      */
@@ -50,11 +50,11 @@ public interface Batch {
 
     /**
      * Returns an input of all requests as one tensor. The requests' tensors follow one another along the first
-     * dimension. With a single request this is the request's own tensor and nothing is copied, nor are tensors that lie
-     * one after the other already, such as outputs of an earlier batch of the same requests. An input that is {@link
-     * TensorSpec.Trait#RAGGED} is flat, the elements of all requests one after another in one dimension; a {@link
-     * TensorSpec.Trait#SHAPE_TENSOR} occurs once, since it is the same for all. Inputs that the configuration derives
-     * from the batch ({@link ModelSettings#batchInputs()}) are available here and nowhere else.
+     * dimension. With a single request this is the request's own tensor, and nothing is copied. Tensors that already
+     * lie one after the other, such as outputs of an earlier batch of the same requests, are not copied either. An
+     * input that is {@link TensorSpec.Trait#RAGGED} is flat, the elements of all requests one after another in one
+     * dimension; a {@link TensorSpec.Trait#SHAPE_TENSOR} occurs once, since it is the same for all. Inputs that the
+     * configuration derives from the batch ({@link ModelSettings#batchInputs()}) are available here and nowhere else.
      *
      * @param input the name of an input
      * @return the tensor, read only, in memory of the host, valid until the execution is finished
@@ -84,9 +84,9 @@ public interface Batch {
     /**
      * Allocates an output for the whole batch in memory of the server. The backend fills it; this is the fastest way
      * when the shape is known before the execution. When the execution is finished, each request that requested the
-     * output gets its own items along the first dimension, but for those with a {@linkplain InferenceRequest#sender()
-     * sender}. An output that the configuration splits by the shapes of an
-     * input ({@link ModelSettings#batchOutputs()}) has the elements of all parts one after another, in any shape.
+     * output gets its own items along the first dimension, unless it has a
+     * {@linkplain InferenceRequest#sender() sender}. An output that the configuration splits by the shapes of an input
+     * ({@link ModelSettings#batchOutputs()}) has the elements of all parts one after another, in any shape.
      *
      * @param output the name of an output
      * @param type the type of its elements; of fixed size
@@ -187,8 +187,8 @@ public interface Batch {
 
     /**
      * Returns the writable values of a state for all requests of the batch. They follow one another along the first
-     * dimension, those of null requests included; {@link InferenceRequest#state} is the state of one request. A state
-     * is written one way or the other.
+     * dimension, including the values of null requests; {@link InferenceRequest#state} is the state of one request. A
+     * state is written one way or the other.
      *
      * <p>Only models with sequence batching have states ({@code sequence_batching.state}).
      *

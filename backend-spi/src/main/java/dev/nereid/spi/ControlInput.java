@@ -14,11 +14,14 @@ import static java.util.Objects.requireNonNull;
 public record ControlInput(Kind kind, String name, DataType type) {
     /** Kinds of control inputs. Open: later versions may add constants. */
     public enum Kind {
-        /** Whether the request starts its sequence. */
+        /** {@code true} if the request starts its sequence. */
         SEQUENCE_START,
-        /** Whether the request ends its sequence. */
+        /** {@code true} if the request ends its sequence. */
         SEQUENCE_END,
-        /** Whether there is a request at all: {@code false} for a {@linkplain InferenceRequest#isNullRequest() null request}. */
+        /**
+         * {@code true} if there is a request; {@code false} for a
+         * {@linkplain InferenceRequest#isNullRequest() null request}.
+         */
         SEQUENCE_READY,
         /** The id of the sequence. */
         SEQUENCE_CORRID

@@ -174,7 +174,7 @@ final class CountingMetrics implements Metrics {
         };
     }
 
-    /** Returns what is wrong with names; empty for nothing. */
+    /** Returns the problem with names; empty for none. */
     private static String problem(String name, Set<String> labels) {
         if (!NAME.matcher(name).matches() || name.startsWith("nv_") || name.startsWith("nereid_")) {
             return "no valid name (expected: letters, digits, '_' and ':', not beginning with a digit, with"

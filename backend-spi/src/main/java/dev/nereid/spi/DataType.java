@@ -50,7 +50,7 @@ public enum DataType {
     /**
      * Returns the size of one element.
      *
-     * @return the size in bytes, or 0 for {@link #BYTES}, whose elements differ in size
+     * @return the size in bytes, or 0 for {@link #BYTES}, as its elements differ in size
      */
     public int byteSize() {
         return byteSize;

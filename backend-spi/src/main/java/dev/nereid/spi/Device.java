@@ -6,7 +6,7 @@ import static java.util.Objects.requireNonNull;
  * The device of an instance. Immutable.
  *
  * @param kind the kind of device
- * @param id the number of the device among those of its kind; 0 for {@link Kind#CPU} and {@link Kind#MODEL}
+ * @param id the number of the device among all of its kind; 0 for {@link Kind#CPU} and {@link Kind#MODEL}
  * @since 1.0
  */
 public record Device(Kind kind, int id) {

@@ -3,8 +3,7 @@ package dev.nereid.spi;
 import java.util.List;
 
 /**
- * What the configuration says about the device of an instance, for backends of devices. Immutable. <em>Implemented by the
- * server.</em>
+ * Configuration of the device of an instance, for backends of devices. Immutable. <em>Implemented by the server.</em>
  *
  * <p>The context of each instance is one: {@code context instanceof DeviceInstanceContext device}.
  *

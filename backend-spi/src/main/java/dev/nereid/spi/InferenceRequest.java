@@ -8,8 +8,8 @@ import java.util.Optional;
  * except {@link #isCancelled} and {@link #onCancel}, which any thread may call. <em>Implemented by the server</em>:
  * tests use the fakes of the testkit.
  *
- * <p>After {@link Batch#defer} each request of the batch may be continued by a thread of its own, one thread at a time,
- * as long as no thread uses the tensors of the whole batch.
+ * <p>After {@link Batch#defer} each request of the batch may be continued by another thread, one thread at a time, as
+ * long as no thread uses the tensors of the whole batch.
  *
  * <p>Inputs are valid until the execution is finished. An input in which an output lies stays until the response with
  * that output was sent. {@link #leaseInputs()} keeps all of them longer.
@@ -62,12 +62,12 @@ public interface InferenceRequest extends RequestView {
     /**
      * Says whether this is a null request, which fills the place of an absent one.
      *
-     * <p>Only models with direct sequence batching get null requests, for places of a batch whose sequences have no
+     * <p>Only models with direct sequence batching get null requests, for places of a batch at which sequences have no
      * request now. A null request has no id, no sequence and no parameters. It carries the inputs of another request of
      * the batch in their shapes: as many zero bytes, and empty texts for {@link DataType#BYTES}, so four zero bytes for
-     * each element. A {@link TensorSpec.Trait#SHAPE_TENSOR} has the values of that request. The control inputs say that it
-     * is not ready; states are zeros or empty texts. It is computed as any other request; its responses and states are
-     * dropped.
+     * each element. A {@link TensorSpec.Trait#SHAPE_TENSOR} has the values of that request. The control inputs say that
+     * it is not ready; states are zeros or empty texts. It is computed as any other request; its responses and states
+     * are dropped.
      *
      * @return {@code false} for the request of a client
      */
@@ -81,12 +81,12 @@ public interface InferenceRequest extends RequestView {
      * <p>The lease outlives the sender and the response too. It covers the tensors of {@link #input}, states and control
      * inputs included, as they are now; tensors of {@link Batch#gather} are not part of it. Called while the request is usable; there may be several leases.
      *
-     * <p>Leased memory counts in the limits of the server, as that of a request in flight, and the instance is not closed
-     * before the end of the lease: an unload waits for it. The server ends a lease that is forgotten, and logs that: the
-     * plugin can reach neither the lease, nor the request, nor a tensor of it. Only tensors count that {@link #input} returns
-     * after the first call of this method or of {@link #sender()} in the model; in decoupled models all that it returns. Those
-     * of {@link Batch#gather}, and memory of another model or a program that sent the request, never count. So a model that
-     * reads an input later keeps the lease.
+     * <p>Leased memory counts in the limits of the server, as memory of a request in flight, and the instance is not
+     * closed before the end of the lease: an unload waits for it. The server ends a forgotten lease, and logs that: a
+     * lease is forgotten if the plugin can no longer reach the lease, the request or a tensor of it. Only tensors count
+     * that {@link #input} returns after the first call of this method or of {@link #sender()} in the model; in
+     * decoupled models all that it returns. Tensors of {@link Batch#gather}, and memory of another model or a program
+     * that sent the request, never count. So a model that reads an input later keeps the lease.
      *
      * @return ends the lease: to be run once, on any thread; later runs do nothing. It never blocks
      * @throws IllegalStateException if the execution is finished, and the sender ended or never requested
@@ -135,11 +135,11 @@ public interface InferenceRequest extends RequestView {
 
     /**
      * Detaches the request from the execution. Its responses go through the sender, at any time; the other requests of
-     * the batch do not wait for it. From now on neither the end of the execution nor its exception completes the request:
-     * the sender must be ended.
+     * the batch do not wait for it. From now on the end of the execution or its exception does not complete the
+     * request: the sender must be ended.
      *
-     * <p>The sender of a decoupled model sends any number of responses, that of another model one. Outputs of
-     * {@link #response()} and those of the whole batch, such as of {@link Batch#put(String, Tensor, Runnable)}, are dropped
+     * <p>The sender of a decoupled model sends any number of responses, the sender of another model one. Outputs of
+     * {@link #response()} and of the whole batch, such as of {@link Batch#put(String, Tensor, Runnable)}, are dropped
      * for a detached request. Every model may use senders, with {@link Batch#defer} or without.
      *
      * @return the sender, the same at every call

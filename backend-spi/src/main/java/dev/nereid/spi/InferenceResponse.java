@@ -7,11 +7,11 @@ import java.util.List;
  * A response under construction. Confined to one thread at a time. <em>Implemented by the server</em>: tests use the
  * fakes of the testkit.
  *
- * <p>Outputs reach the client in the order of the model's configuration. Those that the client did not request
- * are dropped; outputs that were not put in are absent. An output of another type or shape than configured is passed
- * on, and one that the configuration does not know is dropped; the log names each of them, and each missing one,
- * once for each model. They are errors in tests, of the contract kit and of the server in memory. An output put in twice
- * is an error of the backend: the call throws {@link ErrorCode#INTERNAL}.
+ * <p>Outputs reach the client in the order of the model's configuration. Outputs that the client did not request are
+ * dropped; outputs that were not put in are absent. An output of another type or shape than configured is passed on,
+ * and one that the configuration does not know is dropped; the log names each of them, and each missing one, once for
+ * each model. They are errors in tests, of the contract kit and of the server in memory. An output put in twice is an
+ * error of the backend: the call throws {@link ErrorCode#INTERNAL}.
  *
  * @since 1.0
  */

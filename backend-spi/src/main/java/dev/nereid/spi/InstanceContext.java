@@ -23,7 +23,7 @@ public interface InstanceContext {
 
     /**
      * Returns the name of the host policy that the instance's threads follow. The server keeps its own threads on the
-     * processors of the policy, and so those that the backend starts while the instance is made or executed.
+     * processors of the policy, and so also threads that the backend starts while the instance is made or executed.
      *
      * @return the policy that the instance's group names, or else {@code cpu}, {@code gpu_0} and so on by the number of
      *     the processor, or {@code model}; empty from servers that have no policies
@@ -64,16 +64,16 @@ public interface InstanceContext {
     }
 
     /**
-     * Lets the instance take work again. Waiting requests go on at once. Has no effect if it is available. Any thread may
-     * call this, as {@link #unavailable}.
+     * Makes the instance take work again. Waiting requests go on at once. Has no effect if it is available. Any thread
+     * may call this, as {@link #unavailable}.
      */
     default void available() {}
 
     /**
      * Allocates scratch memory of the instance. Never blocks, on any thread. The memory counts as tensor memory of the
-     * server, whose limit it shares, until it is closed. The server frees and logs open memory after the close of the
-     * instance, and when neither the result nor a segment of it is reachable: while native code or a device uses the address,
-     * keep one of them.
+     * server, and in its limit, until it is closed. The server frees and logs open memory after the close of the
+     * instance, and when the result and its segments are no longer reachable: while native code or a device uses the
+     * address, keep one of them.
      *
      * @param place where the memory is to lie; {@link AllocatedMemory#place()} says where it lies
      * @param byteSize the size needed, 0 or more

@@ -6,14 +6,14 @@ import java.util.Map;
  * Custom metrics of a plugin. This version of the server counts them, and a later one publishes them beside its own. Safe for
  * use by any thread. <em>Implemented by the server.</em>
  *
- * <p>Names of metrics and labels follow the rules of Prometheus, and are free but for {@code nv_} and {@code nereid_}, with
- * which those of the server begin. Metrics with the same name have the same kind, and the description of the first one;
+ * <p>Names of metrics and labels follow the rules of Prometheus, and are free but for the prefixes {@code nv_} and
+ * {@code nereid_} of the server. Metrics with the same name have the same kind, and the description of the first one;
  * with the same labels too they are one metric: all count together. Such a metric exists until each of its users has
  * {@linkplain Counter#remove removed} it, at the latest until the end of the context. No method blocks.
  *
- * <p>A metric is no reason for a load or a request to fail: no method throws but {@link NullPointerException} for {@code
- * null}. Where a metric cannot be, since a name is not valid or used otherwise, the result is one that counts nothing, and
- * the log has the reason once. The testkit's contexts record it in their log.
+ * <p>A metric is no reason for a load or a request to fail: no method throws but {@link NullPointerException} for
+ * {@code null}. Where a metric cannot be created, since a name is not valid or used otherwise, the result counts
+ * nothing, and the log has the reason once. The testkit's contexts record it in their log.
  *
  * @since 1.0
  */
@@ -46,8 +46,7 @@ public interface Metrics {
      * @param description one line of text
      * @param labels the labels by name
      * @param buckets the upper bounds of the buckets, in ascending order
-     * @return the histogram; one that counts nothing as for {@link #counter}, or if the buckets are not those of the one
-     *     that exists
+     * @return the histogram; one that counts nothing as for {@link #counter}, or if the existing one has other buckets
      */
     Histogram histogram(String name, String description, Map<String, String> labels, double... buckets);
 

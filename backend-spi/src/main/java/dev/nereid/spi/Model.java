@@ -40,9 +40,9 @@ public interface Model extends AutoCloseable {
     }
 
     /**
-     * Says whether what was loaded suits other instances. It does not where something was sized by their number, such as the
-     * threads that a framework computes with. Called before the instances of a serving model are exchanged, since its
-     * configuration has changed; if it does not, the server loads the model again in place of that.
+     * Says whether the loaded model suits other instances. It does not if a resource was sized by their number, such as
+     * the threads that a framework computes with. Called before the instances of a serving model are exchanged, since
+     * its configuration has changed; if it does not, the server loads the model again in place of that.
      *
      * @param instances the devices of all instances that the model is to have, as {@link ModelContext#instances()}
      * @return {@code true} unless overridden

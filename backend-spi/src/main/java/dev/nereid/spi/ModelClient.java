@@ -48,11 +48,12 @@ public interface ModelClient {
     /**
      * Says whether a version of a model is decoupled. A request to it gets any number of responses then. Never blocks.
      *
-     * <p>Of a model that is loaded on demand, and is not loaded, this is what its configuration says before it is completed.
+     * <p>For a model that is loaded on demand, and is not loaded, this is the setting in its configuration before
+     * completion.
      *
      * @param model the name of a model
      * @param version the version, 0 or more, or -1 for the latest that is served
-     * @return {@code true} for a model whose requests are sent with an observer alone; {@code false} by default
+     * @return {@code true} for a model to which requests are sent with an observer alone; {@code false} by default
      * @throws BackendException as of {@link #isReady(String, long)}
      */
     default boolean isDecoupled(String model, long version) {
@@ -76,10 +77,11 @@ public interface ModelClient {
      * Loads a model with another configuration or other files, as {@link #load(String)}. They apply until the next load.
      *
      * @param model the name of a model, which has to mean one model
-     * @param config the configuration as JSON in place of that in the model's directory; empty for the latter. With files,
-     *     it is not empty
-     * @param files the files in place of all those in the model's directory: their content between position and limit, by
-     *     paths like {@code 1/model.onnx}. Not changed until the stage completes; empty for the files of the directory
+     * @param config the configuration as JSON in place of the one in the model's directory; empty for the latter. With
+     *     files, it is not empty
+     * @param files the files in place of all files in the model's directory: their content between position and limit,
+     *     by paths like {@code 1/model.onnx}. Not changed until the stage completes; empty for the files of the
+     *     directory
      * @return as of {@link #load(String)}; completes exceptionally with {@link ErrorCode#INVALID_ARGUMENT} for a wrong
      *     configuration, for more than 1000 files, and for paths that leave the directory
      */

@@ -69,13 +69,14 @@ public interface ModelContext {
      * Returns a directory with private copies of files, for backends that map them.
      *
      * <p>The owner of a model may overwrite, truncate and remove its files at any time. A mapped file that is truncated
-     * ends the process, and one that is overwritten changes a loaded model. Therefore a backend reads the files of {@link
-     * #modelDirectory()} and {@link #versionDirectory()}, and maps only what this method returns, or passes that to a
-     * library that maps it. Libraries of native code are mapped too.
+     * ends the process, and one that is overwritten changes a loaded model. Therefore a backend reads the files of
+     * {@link #modelDirectory()} and {@link #versionDirectory()}, and maps only files in the returned directory, or
+     * passes them to a library that maps them. Libraries of native code are mapped too.
      *
-     * <p>The copies take space in the directory for files of plugins ({@code --plugin-cache-directory}), and are removed
-     * after the close of the model; those of {@link Backend#complete}, with its end at the earliest. Files that belong to
-     * the server, such as the copies of a remote repository, are not copied: the result is {@code directory}.
+     * <p>The copies take space in the directory for files of plugins ({@code --plugin-cache-directory}), and are
+     * removed after the close of the model; copies of {@link Backend#complete}, with its end at the earliest. Files
+     * that belong to the server, such as the copies of a remote repository, are not copied: the result is
+     * {@code directory}.
      *
      * @param directory the model's directory, or one below it
      * @param files the files as paths relative to {@code directory}, separated by slashes
@@ -99,8 +100,8 @@ public interface ModelContext {
     List<Device> instances();
 
     /**
-     * Returns the log of the model. Lines of the level WARNING are also warnings of {@code nereid check}: those of {@link
-     * Backend#complete}, and with {@code --load} all until the end of the check.
+     * Returns the log of the model. Lines of the level WARNING are also warnings of {@code nereid check}: lines of
+     * {@link Backend#complete}, and with {@code --load} all until the end of the check.
      *
      * @return a logger named after backend and model
      */
@@ -130,7 +131,7 @@ public interface ModelContext {
      *
      * @param action receives {@code TRACE}, {@code DEBUG}, {@code INFO}, {@code WARNING} or {@code ERROR}, or {@code OFF} if
      *     nothing is written
-     * @return ends the runs, in {@link Model#close} at the latest; the server ends and logs what is left then
+     * @return ends the runs, in {@link Model#close} at the latest; the server ends and logs the remaining ones then
      * @throws IllegalStateException if the model has 100 such actions
      */
     default CancelHook onLogLevel(Consumer<Level> action) {
@@ -166,16 +167,17 @@ public interface ModelContext {
     /**
      * Waits for slow work while other models are loaded. An example is the import of a program.
      *
-     * <p>For {@link Backend#complete} and {@link Backend#load}: loads hold one of {@code --model-load-thread-count} permits,
-     * and none while they wait here. At most four waits for each permit release it at a time: further ones keep theirs. There
-     * is no limit of time. If the server stops, it cancels the stage ({@link CompletableFuture#cancel} of {@link
-     * CompletionStage#toCompletableFuture}). On a thread that loads no model, this waits and does nothing else.
+     * <p>For {@link Backend#complete} and {@link Backend#load}: loads hold one of {@code --model-load-thread-count}
+     * permits, and none while they wait here. At most four waits for each permit release it at a time: further ones
+     * keep their permit. There is no limit of time. If the server stops, it cancels the stage
+     * ({@link CompletableFuture#cancel} of {@link CompletionStage#toCompletableFuture}). On a thread that loads no
+     * model, this waits and does nothing else.
      *
      * @param <T> the type of the result
      * @param stage the work, on another thread such as one of {@link #executor}
      * @return the result
-     * @throws BackendException that of the stage, whose other unchecked exceptions are thrown as well; {@link
-     *     ErrorCode#UNAVAILABLE} if the server stops or the thread is interrupted
+     * @throws BackendException thrown by the stage, as are its other unchecked exceptions;
+     *     {@link ErrorCode#UNAVAILABLE} if the server stops or the thread is interrupted
      * @throws CompletionException with a checked exception of the stage
      */
     default <T> T await(CompletionStage<T> stage) {
@@ -193,10 +195,10 @@ public interface ModelContext {
     /**
      * Keeps an object for the rest of the load, such as a process.
      *
-     * <p>{@link Backend#complete} starts it, for instance. {@link Backend#load} and the first {@link Model#newInstance} of
-     * the same load find it by {@link #take}. The server closes what is not taken, the last kept first, when the load ends
-     * or fails, or when the completion ends that no load follows, as for a check of the repository. What the close throws is
-     * logged. Any thread may keep and take objects.
+     * <p>{@link Backend#complete} starts it, for instance. {@link Backend#load} and the first {@link Model#newInstance}
+     * of the same load find it by {@link #take}. The server closes objects that are not taken, the last kept first,
+     * when the load ends or fails, or when the completion ends that no load follows, as for a check of the repository.
+     * Exceptions of the close are logged. Any thread may keep and take objects.
      *
      * @param <T> the class of the object
      * @param object the object, owned by the server from now on
@@ -224,11 +226,12 @@ public interface ModelContext {
     /**
      * Declares a model that this one calls, and waits until it serves.
      *
-     * <p>Called in {@link Backend#complete} or, so that it counts with {@code --disable-auto-complete-config} too, in {@link
-     * Backend#load}, on the thread of that call. The server loads the model if it does not serve; other loads go on
-     * meanwhile. As with the steps of an ensemble, this model is ready only while the other one is, and it is unloaded
-     * before that, and loaded again with it. A model that takes the place of the other one does not reload this one, which
-     * finds it by its name. A version that stays when others of this model are loaded keeps what it requires.
+     * <p>Called in {@link Backend#complete} or, so that it counts with {@code --disable-auto-complete-config} too, in
+     * {@link Backend#load}, on the thread of that call. The server loads the model if it does not serve; other loads go
+     * on meanwhile. As with the steps of an ensemble, this model is ready only while the other one is, and it is
+     * unloaded before that, and loaded again with it. A model that takes the place of the other one does not reload
+     * this one, which finds it by its name. A version that stays when others of this model are loaded keeps its
+     * required models.
      *
      * <p>Where no load follows the completion, the call records the name and returns at once; a check of the repository
      * refuses a model that is not there.

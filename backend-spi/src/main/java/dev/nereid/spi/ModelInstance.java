@@ -26,11 +26,11 @@ public interface ModelInstance extends AutoCloseable {
      * model, or the change that adds the instance, ends when all have started; warm-ups follow. Called once, right after
      * {@code newInstance}, on the same thread.
      *
-     * <p>There is no limit of time; the log names what has not started after an hour. When the server stops to wait, since
-     * another instance failed or the server stops, it cancels the stage ({@link CompletableFuture#cancel} of {@link
-     * CompletionStage#toCompletableFuture}), and calls {@link #close} when the stage has ended: after such a cancel at once,
-     * although work behind the stage may go on, which {@code close} ends. A stage that does not end delays the close of
-     * instance, model and plugin until it does.
+     * <p>There is no limit of time; the log names instances that have not started after an hour. When the server stops
+     * to wait, since another instance failed or the server stops, it cancels the stage
+     * ({@link CompletableFuture#cancel} of {@link CompletionStage#toCompletableFuture}), and calls {@link #close} when
+     * the stage has ended: after such a cancel at once, although work behind the stage may go on, which {@code close}
+     * ends. A stage that does not end delays the close of instance, model and plugin until it does.
      *
      * @return the stage, completed on any thread; completed already by default. If it fails, the load or the change fails:
      *     with code and text of a {@link BackendException}, and with {@link ErrorCode#INTERNAL} otherwise
@@ -45,8 +45,8 @@ public interface ModelInstance extends AutoCloseable {
      *
      * <p>When it returns, the server completes every request that is not complete yet: with the outputs put into its
      * response, or, for a decoupled model without a call of {@link InferenceRequest#sender()}, with the end of its
-     * responses. Then it frees inputs and buffers of the batch, except those of requests with a sender; the backend
-     * must not keep references. An execution that continues after the return calls {@link Batch#defer} first.
+     * responses. Then it frees inputs and buffers of the batch, except for requests with a sender; the backend must not
+     * keep references. An execution that continues after the return calls {@link Batch#defer} first.
      *
      * @param batch the requests, at least one, and their tensors; owned by the server
      * @throws BackendException if the whole batch failed: every request that is not complete yet fails with it. To fail
@@ -56,9 +56,9 @@ public interface ModelInstance extends AutoCloseable {
     void execute(Batch batch);
 
     /**
-     * Says that a sequence ended without its last request. The instance can drop what it keeps for it. Called between
-     * executions, on the thread of one, and only for a sequence of which the instance has executed a request. A later
-     * sequence may have the same id; its first request comes afterwards. Does nothing by default.
+     * Says that a sequence ended without its last request. The instance can drop its state for the sequence. Called
+     * between executions, on the thread of one, and only for a sequence of which the instance has executed a request. A
+     * later sequence may have the same id; its first request comes afterwards. Does nothing by default.
      *
      * @param id the id of the sequence
      * @param reason why it ended
@@ -83,10 +83,10 @@ public interface ModelInstance extends AutoCloseable {
     }
 
     /**
-     * Says that an execution exceeds the limit of the watchdog. It may be deferred. A backend that runs models in
-     * other processes can log the stack there, since the log has that of the server's thread alone. Called once for each
-     * report, on any thread, while {@link #execute} runs; it must not block. The execution may end meanwhile. What it throws
-     * is logged. Does nothing by default.
+     * Says that an execution exceeds the limit of the watchdog. It may be deferred. A backend that runs models in other
+     * processes can log the stack there, since the log has the stack of the server's thread alone. Called once for each
+     * report, on any thread, while {@link #execute} runs; it must not block. The execution may end meanwhile. Its
+     * exceptions are logged. Does nothing by default.
      */
     default void executionOverdue() {}
 

@@ -254,9 +254,9 @@ public interface ModelRequest {
      * Sends the request to a model that is not decoupled. Never blocks.
      *
      * @return completes with the response, which its receiver closes, or exceptionally with a {@link BackendException}
-     *     itself, which stages that depend on this one wrap in a {@link java.util.concurrent.CompletionException}; on a thread
-     *     of its own, with the context class loader of the plugin or program, perhaps before this method returns: an action that
-     *     follows and blocks holds no other request
+     *     itself, which stages that depend on this one wrap in a {@link java.util.concurrent.CompletionException}; on a
+     *     separate thread, with the context class loader of the plugin or program, perhaps before this method returns:
+     *     an action that follows and blocks holds no other request
      * @throws IllegalStateException if the request was sent before
      */
     CompletionStage<ModelResponse> send();
@@ -294,10 +294,10 @@ public interface ModelRequest {
     void send(ModelResponseObserver observer);
 
     /**
-     * Cancels the request. It ends with {@link ErrorCode#CANCELLED}, at its stage, its waiting thread or its observer: at
-     * once while it waits in the queue, otherwise when its execution notices or ends. A request that was not sent yet fails
-     * when it is sent, and does not reach the other model. Later calls do nothing, nor do calls after the end. Safe for use
-     * by any thread; never blocks.
+     * Cancels the request. It ends with {@link ErrorCode#CANCELLED}, at its stage, its waiting thread or its observer:
+     * at once while it waits in the queue, otherwise when its execution notices or ends. A request that was not sent
+     * yet fails when it is sent, and does not reach the other model. Later calls, and calls after the end, do nothing.
+     * Safe for use by any thread; never blocks.
      */
     void cancel();
 }

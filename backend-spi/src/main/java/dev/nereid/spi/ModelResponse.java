@@ -7,9 +7,9 @@ import java.util.Optional;
  * A response of a model to a {@link ModelRequest}. Owned by its receiver, and closed once, on any thread; confined to one thread at a time.
  * <em>Implemented by the server.</em>
  *
- * <p>A response that is not closed keeps the other model from being unloaded. The server releases it, and logs that once, when
- * neither the response nor a tensor or memory segment of it is reachable, and with the end of the model that holds it: when
- * that is unloaded and has completed its requests, before its close if the other model waits. A
+ * <p>A response that is not closed keeps the other model from being unloaded. The server releases it, and logs that
+ * once, when the response and its tensors and memory segments are no longer reachable, and with the end of the model
+ * that holds it: when that is unloaded and has completed its requests, before its close if the other model waits. A
  * program that embeds the server closes its responses before the server.
  *
  * @since 1.0

@@ -45,7 +45,7 @@ public final class ModelSettings {
      *
      * @param name the model's name
      * @param version the version, 0 or more
-     * @return a builder whose other properties are empty, 0 or {@code false}
+     * @return a builder with all other properties empty, 0 or {@code false}
      */
     public static ModelSettingsBuilder builder(String name, long version) {
         return new ModelSettingsBuilder(name, version);

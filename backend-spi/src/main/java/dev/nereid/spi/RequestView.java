@@ -5,8 +5,8 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
- * What a client sent with a request. Read only. A {@link BatchingStrategy} sees waiting requests so, and a backend sees
- * the requests that it executes as {@link InferenceRequest}. <em>Implemented by the server.</em>
+ * A client's request as it was sent. Read only. A {@link BatchingStrategy} sees waiting requests so; a backend sees the
+ * requests that it executes as {@link InferenceRequest}. <em>Implemented by the server.</em>
  *
  * <p>The object that passes the request says how long it may be used: {@link FormingBatch} and {@link Batch}. Later use
  * throws {@link IllegalStateException}.

@@ -6,19 +6,20 @@ package dev.nereid.spi;
  * <em>Implemented by the server.</em>
  *
  * <p>Exactly one call of {@code complete} or of {@link #fail} ends the request; later calls are dropped. The request
- * and its own inputs stay usable until then, and the instance is not closed before; a {@linkplain
- * InferenceRequest#reschedule() rescheduled} request is passed back to the server instead, which then may end the sender.
- * That call also discards the responses that are neither sent nor discarded, and that its thread used last: their tensors
- * must not be used any more. A response of another thread is dropped when that sends or discards it.
+ * and its own inputs stay usable until then, and the instance is not closed before; a
+ * {@linkplain InferenceRequest#reschedule() rescheduled} request is passed back to the server instead, which then may
+ * end the sender. That call also discards open responses that its thread used last: their tensors must not be used any
+ * more. A response of another thread is dropped when that sends or discards it.
  *
  * <p>The client of a model that is not decoupled gets its response when it is sent, by {@link #send}, {@link #sendError}
  * or {@link #complete(InferenceResponse)}. A second one throws {@link IllegalStateException}, and so does not reach the
  * client. An end without a response fails the request with {@link ErrorCode#INTERNAL}; an error that follows the response
  * is dropped.
  *
- * <p>A plugin that can reach neither the sender, nor its request, nor a response or tensor of it, has forgotten it: the
- * server fails the request with {@link ErrorCode#INTERNAL} and logs that, at a later collection of the heap. Of inputs, the
- * tensors count that {@link InferenceRequest#leaseInputs} says. So a model that reads an input later keeps the sender.
+ * <p>A plugin that can no longer reach the sender, its request, or a response or tensor of it, has forgotten it: the
+ * server fails the request with {@link ErrorCode#INTERNAL} and logs that, at a later collection of the heap. Of inputs,
+ * the tensors count that {@link InferenceRequest#leaseInputs} says. So a model that reads an input later keeps the
+ * sender.
  *
  * @since 1.0
  */
@@ -54,8 +55,8 @@ public interface ResponseSender {
      * responses, failed ones too, may follow, until the sender is ended. Does nothing, and counts nothing, once the
      * sender was ended or the client cancelled the request. The caller keeps the error. Never blocks.
      *
-     * <p>The response counts as failed in the statistics of responses, in its place among those that were sent: do
-     * not {@linkplain #report report} it too. The end alone decides whether the request counts as a success or as a
+     * <p>The response counts as failed in the statistics of responses, in its place among the sent responses: do not
+     * {@linkplain #report report} it too. The end alone decides whether the request counts as a success or as a
      * failure. To end the request with an error, call {@link #fail}.
      *
      * <p>The error is the response of a model that is not decoupled: the request fails with it, and the sender stays open.

@@ -109,7 +109,7 @@ public final class SequenceBatching {
 
     /**
      * Returns how long a sequence may have no request before the server ends it. The backend gets no request that ends
-     * it: one that keeps states by itself drops them after this time.
+     * it: a backend that keeps its own states drops them after this time.
      *
      * @return the time ({@code max_sequence_idle_microseconds})
      */
@@ -129,7 +129,7 @@ public final class SequenceBatching {
     /**
      * Returns the states in the order of the configuration.
      *
-     * @return the states, whose inputs and outputs need not be among those of {@link ModelSettings}; immutable
+     * @return the states; their inputs and outputs need not be in {@link ModelSettings}; immutable
      */
     public List<StateSpec> states() {
         return states;

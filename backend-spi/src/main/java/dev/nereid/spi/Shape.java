@@ -11,7 +11,7 @@ import java.util.Arrays;
  * @since 1.0
  */
 public final class Shape {
-    /** A dimension whose size differs from request to request. */
+    /** A dimension with a size that differs from request to request. */
     public static final long VARIABLE = -1;
 
     /** The shape without dimensions: one element. */

@@ -6,7 +6,7 @@ import static java.util.Objects.requireNonNull;
  * Specification of a state that the server keeps for each sequence of a model. Immutable.
  *
  * <p>Its present value is an input of each request, its next value is written to {@link InferenceRequest#state}. The
- * dimensions lack the batch dimension, as those of a {@link TensorSpec}.
+ * dimensions lack the batch dimension, as in a {@link TensorSpec}.
  *
  * @since 1.0
  */

@@ -21,10 +21,10 @@ import org.jspecify.annotations.Nullable;
  * use. Tensors that a backend passes to the server must lie in memory that any thread may use as well: a shared,
  * automatic or global arena, never a confined one, never a Java array.
  *
- * <p>Inputs, and outputs of other models, have a {@link #name()}, which errors name. Methods that read elements copy them
- * into a Java array, and read every type whose values the array represents exactly, and UINT64 as the bits of
- * {@code long}. They throw {@link IllegalStateException} for a tensor that is not in memory of the host or larger than a
- * Java array: both are mistakes of the plugin. Another type is a mistake of the request or the configuration, and the
+ * <p>Inputs, and outputs of other models, have a {@link #name()}, which errors name. Methods that read elements copy
+ * them into a Java array, and read every type with values that the array represents exactly, and UINT64 as the bits of
+ * {@code long}. They throw {@link IllegalStateException} for a tensor that is not in memory of the host or larger than
+ * a Java array: both are mistakes of the plugin. Another type is a mistake of the request or the configuration, and the
  * client receives the error.
  *
  * @since 1.0
@@ -242,9 +242,9 @@ public final class Tensor {
     /**
      * Reads the elements as {@code long}.
      *
-     * @return copies of the elements in row-major order; 0 or 1 for {@link DataType#BOOL}; those of
+     * @return copies of the elements in row-major order; 0 or 1 for {@link DataType#BOOL}; elements of
      *     {@link DataType#UINT64} are unsigned, as of {@link Long#toUnsignedString(long)}
-     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the tensor is neither of an integer type nor of
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} unless the tensor is of an integer type or of
      *     {@link DataType#BOOL}
      * @throws IllegalStateException as {@link #floats}
      */

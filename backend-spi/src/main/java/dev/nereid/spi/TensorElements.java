@@ -27,7 +27,7 @@ final class TensorElements {
     /** The bytes of heap of an array, with its padding and the reference to it. */
     private static final int BYTE_STRING_BYTES = 32;
 
-    /** The same, and those of a string. */
+    /** The same for a byte string that becomes a {@code String}. */
     private static final int STRING_BYTES = 56;
 
     private TensorElements() {}

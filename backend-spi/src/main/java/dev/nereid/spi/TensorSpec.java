@@ -9,7 +9,7 @@ import java.util.Set;
 /**
  * Specification of one input or output of a model. Immutable.
  *
- * <p>Shapes are those of one item: they lack the batch dimension that every tensor of a model with
+ * <p>Shapes describe one item: they lack the batch dimension that every tensor of a model with
  * {@link ModelSettings#maxBatchSize()} above 0 has in front. Clients use {@link #dims()}; a backend sees
  * {@link #backendDims()}, which differ where the configuration says {@code reshape}.
  *

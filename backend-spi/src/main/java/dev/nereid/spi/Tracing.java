@@ -14,7 +14,7 @@ public interface Tracing {
      * Starts a span. Costs next to nothing for a request that is not traced.
      *
      * @param request the request that the work belongs to
-     * @param name what is done, for instance {@code tokenize}
+     * @param name the name of the work, for instance {@code tokenize}
      * @return the span, ended by its close
      */
     Span span(InferenceRequest request, String name);
@@ -42,7 +42,7 @@ public interface Tracing {
         /**
          * Starts a span within this one.
          *
-         * @param name what is done
+         * @param name the name of the work
          * @return the span, ended by its close before this one is
          */
         Span span(String name);

@@ -6,13 +6,13 @@ import java.nio.file.Path;
 /**
  * The repository agent of one load of a model. <em>Implemented by agents.</em>
  *
- * <p>The server calls {@link #load}, then {@link #loadComplete} or {@link #loadFail}. A model that was loaded is unloaded
- * at some time: {@link #unload}, {@link #unloadComplete}. Last of all comes {@link #close}. A reload of a model is a load
- * with an agent of its own, before the unload of the former one.
+ * <p>The server calls {@link #load}, then {@link #loadComplete} or {@link #loadFail}. A model that was loaded is
+ * unloaded at some time: {@link #unload}, {@link #unloadComplete}. Last of all comes {@link #close}. A reload of a
+ * model is a load with a separate agent, before the unload of the former one.
  *
  * <p>Where a configuration names several agents, {@code load} and {@code unload} are called in its order, and the other
- * methods in reverse order. All calls come from control threads, one at a time, and may block; what a method other than
- * {@code load} throws is logged, and changes nothing.
+ * methods in reverse order. All calls come from control threads, one at a time, and may block; an exception of a method
+ * other than {@code load} is logged, and changes nothing.
  *
  * @since 1.0
  */

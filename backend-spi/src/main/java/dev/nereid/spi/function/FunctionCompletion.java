@@ -18,12 +18,12 @@ final class FunctionCompletion {
     private FunctionCompletion() {}
 
     /**
-     * Completes a configuration: what it has is kept, and must fit the function.
+     * Completes a configuration: its settings are kept, and must fit the function.
      *
      * @param function the function, for messages
-     * @param declared what the function says
+     * @param declared the declaration of the function
      * @param settings the model as configured so far
-     * @return what the configuration lacks; empty if the function says nothing
+     * @return the missing settings; empty if the function declares nothing
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the two contradict each other
      */
     static Optional<ModelCompletion> of(BackendProvider function, ModelCompletion declared, ModelSettings settings) {

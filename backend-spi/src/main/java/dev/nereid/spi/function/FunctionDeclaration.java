@@ -26,11 +26,11 @@ record FunctionDeclaration(BackendFunction function, List<Input> inputs, List<Ou
     private static final Pattern NAME = Pattern.compile("[a-z0-9_-]+");
 
     /**
-     * What is wrong with an annotation.
+     * A mistake in an annotation.
      *
      * @param annotation its type
-     * @param index its position among those of the type
-     * @param message the value and what was expected
+     * @param index its position among annotations of the type
+     * @param message the value and the expected one
      */
     record Problem(Class<?> annotation, int index, String message) {}
 

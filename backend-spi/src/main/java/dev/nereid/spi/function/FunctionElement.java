@@ -84,7 +84,7 @@ final class FunctionElement {
         return all;
     }
 
-    /** Returns what is wrong; empty if the server can use the class. */
+    /** Returns the mistakes; empty if the server can use the class. */
     List<FunctionDeclaration.Problem> problems() {
         BackendFunction function = type.getAnnotation(BackendFunction.class);
         if (function == null) {

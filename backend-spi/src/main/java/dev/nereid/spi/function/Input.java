@@ -23,7 +23,7 @@ public @interface Input {
     /**
      * Returns the name of the tensor.
      *
-     * @return the name, of its own among the inputs
+     * @return the name, unique among the inputs
      */
     String name();
 

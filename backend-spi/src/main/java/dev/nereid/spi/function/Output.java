@@ -22,7 +22,7 @@ public @interface Output {
     /**
      * Returns the name of the tensor.
      *
-     * @return the name, of its own among the outputs
+     * @return the name, unique among the outputs
      */
     String name();
 

@@ -9,7 +9,7 @@ import java.util.TreeSet;
 import java.util.function.Predicate;
 
 /**
- * The content of a service file: lines by hand, then those of the annotation processor. Immutable.
+ * The content of a service file: lines by hand, then lines of the annotation processor. Immutable.
  *
  * <p>A mark tells the two apart when the next compilation finds the file: a line by hand stays as it is, a class below the
  * mark stays as long as it has its annotation. So a compilation of some of the classes loses none of the others.

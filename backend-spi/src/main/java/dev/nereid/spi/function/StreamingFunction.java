@@ -42,10 +42,10 @@ public interface StreamingFunction extends BackendProvider {
     /**
      * Returns the name of the backend in a model's configuration ({@code backend: "…"}).
      *
-     * @return the name: lower-case letters, digits, {@code _} and {@code -}; that of {@link BackendFunction#name()} unless
-     *     overridden
+     * @return the name: lower-case letters, digits, {@code _} and {@code -}; as in {@link BackendFunction#name()}
+     *     unless overridden
      * @throws IllegalStateException if the class has neither this method nor the annotation, or if its annotations declare
-     *     what no model can have
+     *     a setting that no model can have
      */
     @Override
     default String name() {
@@ -82,9 +82,9 @@ public interface StreamingFunction extends BackendProvider {
     /**
      * Opens the function for one model. Called once for each load of a version, on a control thread that may block.
      *
-     * <p>What the function needs for a model is made here, from its files, its parameters and its other services. The result
-     * serves this model alone, until it is closed. The server calls {@code apply} and {@link #close} of it; name,
-     * completion and execution are those of this function. So the result may be a lambda.
+     * <p>Resources of the function for one model are made here, from its files, its parameters and its other services.
+     * The result serves this model alone, until it is closed. The server calls {@code apply} and {@link #close} of it;
+     * name, completion and execution come from this function. So the result may be a lambda.
      *
      * @param model the configuration, files, log, metrics and client of the model, valid until the result is closed
      * @return a new object; this function, as by default, if it needs nothing for a model
@@ -103,12 +103,13 @@ public interface StreamingFunction extends BackendProvider {
 
     /**
      * Returns the tensors and the batching of the models of this function. The configuration of a model may leave out
-     * what is said here, and must not contradict it: its load fails otherwise. Called on control threads, several times
+     * these settings, and must not contradict them: its load fails otherwise. Called on control threads, several times
      * for each load and for several models at once; returns the same each time.
      *
      * @return inputs and outputs without batch dimension, and the largest batch that a configuration may ask for, which
      *     also applies where it has none; the transaction policy does not count, since the models are decoupled. Unless
-     *     overridden, what the annotations of the class declare; {@link ModelCompletion#EMPTY} if they declare nothing
+     *     overridden, the declarations of the class's annotations; {@link ModelCompletion#EMPTY} if they declare
+     *     nothing
      * @throws IllegalStateException as {@link #name()}
      */
     default ModelCompletion completion() {

@@ -29,7 +29,7 @@ public interface ModelStorage extends AutoCloseable {
      * @param prefix the beginning of the keys, such as {@code resnet/}; empty for all objects of the repository
      * @param continuation the {@linkplain StoragePage#continuation continuation} of the page before, opaque to the
      *     server; empty for the first page
-     * @return at most a few thousand objects whose keys begin with the prefix, in any order; a listing of all pages
+     * @return at most a few thousand objects with keys that begin with the prefix, in any order; a listing of all pages
      *     names each object once. A prefix without objects has one empty page
      * @throws BackendException if the objects cannot be listed
      */

@@ -12,7 +12,7 @@ public interface StorageContext {
     /**
      * Returns the URL of the repository as on the server's command line ({@code --model-repository}).
      *
-     * @return the URL, which begins with the provider's scheme and {@code ://}; neither decoded nor checked
+     * @return the URL, which begins with the provider's scheme and {@code ://}; not decoded or checked
      */
     String url();
 
