@@ -28,7 +28,7 @@ final class CheckList {
         String run() throws Exception;
     }
 
-    /** What a check cannot be run without. */
+    /** Skips a check that lacks a requirement, which the message names. */
     static final class SkippedException extends Exception {
         @java.io.Serial
         private static final long serialVersionUID = 1;
@@ -44,7 +44,6 @@ final class CheckList {
         out.println(title);
     }
 
-    /** Runs a check. */
     @SuppressWarnings("IllegalCatch") // whatever is thrown, the other checks are run
     void check(String name, Check check) {
         long start = System.nanoTime();

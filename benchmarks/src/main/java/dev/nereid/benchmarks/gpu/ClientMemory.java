@@ -16,8 +16,8 @@ import java.time.Duration;
 import java.util.Base64;
 
 /**
- * Device memory of a client, in a process of its own: prints its handle, then writes and compares numbers as its
- * standard input says. Confined to one thread.
+ * Device memory of a client, in a separate process: prints its handle, then writes and compares numbers as its standard
+ * input says. Confined to one thread.
  */
 final class ClientMemory {
     /** The argument that makes a process the client. */

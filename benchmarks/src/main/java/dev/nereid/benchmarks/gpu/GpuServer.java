@@ -33,7 +33,7 @@ final class GpuServer implements AutoCloseable {
      *
      * @param home the installed server
      * @param directory for its log
-     * @param flags beyond those of the ports
+     * @param flags beyond the flags of the ports
      */
     GpuServer(Path home, Path directory, List<String> flags) throws IOException, InterruptedException {
         log = directory.resolve("server-" + httpPort + ".log");
@@ -87,13 +87,11 @@ final class GpuServer implements AutoCloseable {
         return grpcPort;
     }
 
-    /** Returns its metrics. */
     String metrics() throws IOException, InterruptedException {
         return client.send(request(metricsPort, "/metrics").GET().build(), HttpResponse.BodyHandlers.ofString())
                 .body();
     }
 
-    /** Returns the status of a path. */
     int status(String path) throws IOException, InterruptedException {
         return client.send(request(httpPort, path).GET().build(), HttpResponse.BodyHandlers.discarding())
                 .statusCode();

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Writes model repositories whose models are kernels. Static functions only. */
+/** Writes repositories of models that are kernels. Static functions only. */
 final class KernelModels {
     private KernelModels() {}
 
@@ -40,7 +40,7 @@ final class KernelModels {
                 """.formatted(ClientMemory.COUNT, steps));
     }
 
-    /** Writes a model whose kernel writes where there is no memory. Returns its directory. */
+    /** Writes a model with a kernel that writes where there is no memory. Returns its directory. */
     static Path writeFaulty(Path repository) throws IOException {
         model(repository, "fault", "fault", 1, 0, 1);
         return repository;

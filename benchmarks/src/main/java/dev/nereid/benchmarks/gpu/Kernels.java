@@ -22,7 +22,6 @@ record Kernels(long module, long increment, long copy) {
         }
     }
 
-    /** Loads the kernels. */
     static Kernels load(GpuContext gpu) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
             long source = arena.allocateFrom(source()).address();

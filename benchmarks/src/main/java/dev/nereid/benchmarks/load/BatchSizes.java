@@ -13,8 +13,8 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * A workload whose mean batches are read from the statistics of models: those of the last period of load. Confined to
- * the thread that measures.
+ * A workload that reads its mean batches from the statistics of models, for the last period of load. Confined to the
+ * thread that measures.
  */
 public final class BatchSizes implements Workload {
     /** Reads the number of executions of each batch size of a model. */
@@ -22,7 +22,6 @@ public final class BatchSizes implements Workload {
         /**
          * Reads the statistics of a model.
          *
-         * @param model the model
          * @return the number of executions, by the size of their batches
          */
         Map<Long, Long> executions(String model) throws IOException;
@@ -37,7 +36,7 @@ public final class BatchSizes implements Workload {
      * Wraps a workload.
      *
      * @param load the workload
-     * @param models the models whose batches are read
+     * @param models the models with the batches to read
      * @param reader reads their statistics
      */
     public BatchSizes(Workload load, List<String> models, Reader reader) {

@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.OptionalInt;
 import javax.net.SocketFactory;
 
-/** One HTTP exchange on a connection of its own, cheap enough for polling. */
+/** One HTTP exchange on a separate connection, cheap enough for polling. */
 public final class Exchange {
     private static final int TIMEOUT_MILLIS = 10_000;
     private static final int STATUS_AT = "HTTP/1.1 ".length();
@@ -34,7 +34,6 @@ public final class Exchange {
      *
      * @param sockets creates the connection
      * @param port where on this machine
-     * @param request the request
      * @return the status of the response; empty if the port is closed or the connection ends without a response
      */
     public static OptionalInt status(SocketFactory sockets, int port, byte[] request) throws IOException {

@@ -32,7 +32,7 @@ final class GrpcLane implements Lane {
      * @param channel the channel of the calls; executes on its event loop
      * @param method the method of the calls
      * @param requests the requests, sent in rotation
-     * @param first the number of its first request, by which its ids differ from those of other lanes
+     * @param first the number of its first request, by which its ids differ from the ids of other lanes
      */
     GrpcLane(Channel channel, MethodDescriptor<byte[], Integer> method, List<GrpcRequest> requests, long first) {
         this.channel = channel;

@@ -37,7 +37,6 @@ public final class GrpcLoad implements Workload, AutoCloseable {
      * @param name the server's name in the table
      * @param loops the client's event loops; as many connections are opened, or fewer if there are fewer calls
      * @param port where the server listens
-     * @param request the request
      * @param inFlight how many calls are in flight
      * @return the load, to be closed by the caller
      */
@@ -101,7 +100,7 @@ public final class GrpcLoad implements Workload, AutoCloseable {
         channels.forEach(ManagedChannel::shutdownNow);
     }
 
-    /** Each lane writes ids into bytes of its own. */
+    /** Copies requests for a lane: each lane writes ids into its own bytes. */
     private static List<GrpcRequest> copies(List<GrpcRequest> requests) {
         return requests.stream().map(GrpcRequest::copy).toList();
     }

@@ -27,7 +27,7 @@ final class GrpcRequest {
         return new GrpcRequest(message, at, id.length(), responseSize);
     }
 
-    /** Returns the same request with bytes of its own. */
+    /** Returns the same request with copied bytes. */
     GrpcRequest copy() {
         return new GrpcRequest(message.clone(), idAt, idLength, responseSize);
     }

@@ -28,7 +28,6 @@ public final class GrpcStatistics implements AutoCloseable {
     /**
      * Reads the {@code batch_stats} of a model with one version. Blocks.
      *
-     * @param model the model
      * @return the number of executions, by the size of their batches
      */
     public Map<Long, Long> executions(String model) throws IOException {

@@ -34,7 +34,7 @@ public final class GrpcStreamLoad implements Workload, AutoCloseable {
      *
      * @param loops the client's event loops; as many connections are opened
      * @param port where the server listens
-     * @param request the request, whose response has to be of one size
+     * @param request the request; all responses to it have one size
      * @param streams the number of streams, at least one
      * @return the load, to be closed by the caller
      */
@@ -48,7 +48,7 @@ public final class GrpcStreamLoad implements Workload, AutoCloseable {
         });
     }
 
-    /** Connects; the requests belong to no sequence. The parameters are those of {@link #ofSequences}. */
+    /** Connects; the requests belong to no sequence. The parameters are as for {@link #ofSequences}. */
     public static GrpcStreamLoad ofRequests(ClientEventLoops loops, int port, ModelInferRequest request, int streams) {
         byte[] bytes = request.toByteArray();
         return connect(loops, port, streams, _ -> new GrpcStreamLane.Messages(bytes, bytes, bytes));

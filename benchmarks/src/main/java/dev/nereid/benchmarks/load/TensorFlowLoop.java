@@ -87,7 +87,7 @@ public final class TensorFlowLoop implements Workload, AutoCloseable {
      *
      * @param savedModel the directory of the model
      * @param body the input, named as its operation; its first dimension is the batch
-     * @param output the operation whose result is fetched
+     * @param output the operation that has the fetched result
      * @param threads the threads for one operation, as the server has them
      * @return the loop, to be closed by the caller
      */

@@ -63,7 +63,6 @@ public final class IdleModel implements AutoCloseable {
      * Starts the model.
      *
      * @param shortExecutions whether the threads that submit may run it
-     * @param instance its instance
      */
     public IdleModel(boolean shortExecutions, ModelInstance instance) {
         this(shortExecutions, instance, MAX_BATCH, Optional.empty());
@@ -74,7 +73,6 @@ public final class IdleModel implements AutoCloseable {
      *
      * @param strategy the direct one has a place in its batches for each sequence
      * @param slots how many sequences the instance has at a time; further ones are in the backlog
-     * @param instance its instance
      */
     public static IdleModel ofSequences(SequenceBatching.Strategy strategy, int slots, ModelInstance instance) {
         return new IdleModel(

@@ -13,7 +13,7 @@ import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
 
 /**
- * A JMH benchmark method, run in a process of its own. Immutable.
+ * A JMH benchmark method, run in a separate process. Immutable.
  *
  * @param type the class
  * @param method the name of the method in it

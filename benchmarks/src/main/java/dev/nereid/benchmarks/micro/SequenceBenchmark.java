@@ -27,7 +27,6 @@ public class SequenceBenchmark {
     /** State: a model with one instance thread, and a slot for each request in flight. */
     @State(Scope.Benchmark)
     public static class Model {
-        /** The strategy. */
         @Param
         public SequenceBatching.Strategy strategy = SequenceBatching.Strategy.OLDEST;
 
@@ -69,7 +68,7 @@ public class SequenceBenchmark {
         }
     }
 
-    /** State: the requests in flight of one thread, each from a sequence of its own. */
+    /** State: the requests in flight of one thread, each from another sequence. */
     @State(Scope.Thread)
     public static class Window {
         private final Semaphore free = new Semaphore(SchedulerBenchmark.WINDOW);

@@ -1,4 +1,4 @@
-/** Benchmarks by JMH, each method in a process of its own, and the model that does nothing. */
+/** Benchmarks by JMH, each method in a separate process, and the model that does nothing. */
 @NullMarked
 package dev.nereid.benchmarks.micro;
 

@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Models that TensorFlow Java writes, in a process of its own: its protobuf is older than the server's. */
+/** Models that TensorFlow Java writes, in a separate process: its protobuf is older than the server's. */
 public final class TensorFlowModels {
     private static final String MAKER = "dev.nereid.backend.tensorflow.MakeModels";
 

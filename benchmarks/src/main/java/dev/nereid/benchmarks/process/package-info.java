@@ -1,4 +1,4 @@
-/** Servers and ceilings under load, as processes of their own. */
+/** Servers and ceilings under load, as separate processes. */
 @NullMarked
 package dev.nereid.benchmarks.process;
 

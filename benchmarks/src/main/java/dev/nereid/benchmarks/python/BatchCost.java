@@ -18,7 +18,8 @@ import java.util.function.ToDoubleFunction;
 import java.util.stream.IntStream;
 
 /**
- * What an execution of eight requests costs beside one of a single request, in turns. Confined to the thread that measures.
+ * Cost of an execution of eight requests beside one of a single request, in turns. Confined to the thread that
+ * measures.
  *
  * @param server the server of both models
  * @param repository their repository

@@ -30,7 +30,6 @@ final class EmbeddedCall implements ResponseObserver {
     /**
      * Sends a request, and waits for its last response.
      *
-     * @param server the server
      * @param model which model
      * @param values the tensor
      * @return the call with all responses

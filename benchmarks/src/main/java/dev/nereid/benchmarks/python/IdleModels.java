@@ -34,7 +34,6 @@ final class IdleModels {
      *
      * @param startSeconds from its start until it was ready
      * @param memory its resident memory
-     * @param threads its threads
      * @param use its use of processors
      * @param pythons the mean resident memory of its Pythons
      * @param allPythons the memory of all its Pythons, with shared pages counted once

@@ -10,8 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A Python model that calls a Java model, one call after another; the times are those that the Python model reads. Confined
- * to the thread that measures.
+ * A Python model that calls a Java model, one call after another; the Python model measures the times. Confined to the
+ * thread that measures.
  *
  * @param name the row of the table
  * @param server the server of both models

@@ -51,7 +51,7 @@ final class PythonModels {
         model(repository, STREAM, "stream.py", "model_transaction_policy { decoupled: true }");
     }
 
-    /** Writes the identity in Java, and those in Python with the same configuration, to a repository. */
+    /** Writes the identity in Java, and identities in Python with the same configuration, to a repository. */
     static void identities(Path repository) throws IOException {
         ModelRepositories.write(repository, ModelRepositories.IDENTITY, TENSORS.formatted("identity", MAX_BATCH));
         identity(repository, IDENTITY, "");

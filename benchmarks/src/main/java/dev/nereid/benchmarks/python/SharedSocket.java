@@ -11,8 +11,9 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * A connection on which several threads exchange messages of one size. The threads share it without a thread of its own: one
- * that waits receives for all, wakes the ones whose bytes are back, and leaves the turn to another one when its own are.
+ * A connection on which several threads exchange messages of one size. It has no separate thread: one waiting thread
+ * receives for all, wakes the threads with complete bytes, and leaves the turn to another one when its own bytes are
+ * complete.
  */
 final class SharedSocket {
     private static final int BUFFER = 1 << 16;
@@ -22,10 +23,10 @@ final class SharedSocket {
     private final ReentrantLock lock = new ReentrantLock();
     private final MemorySegment sendState = SocketCalls.newState(Arena.ofAuto());
 
-    /** Used by the thread whose turn it is. */
+    /** Used by the thread that has the turn. */
     private final MemorySegment receiveState = SocketCalls.newState(Arena.ofAuto());
 
-    /** Used by the thread whose turn it is. */
+    /** Used by the thread that has the turn. */
     private final MemorySegment buffer = Arena.ofAuto().allocate(BUFFER);
 
     /** In the order of their bytes. */

@@ -8,7 +8,7 @@ import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Responses that one process streams, one request after another. The latencies are those of whole streams. Confined to the
+ * Responses that one process streams, one request after another. The latencies cover whole streams. Confined to the
  * thread that measures.
  *
  * @param name the row of the table

@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Models that PyTorch compiles, in a process of its own. Static functions only. */
+/** Models that PyTorch compiles, in a separate process. Static functions only. */
 final class PyTorchModels {
     static final String RESNET = "resnet18";
     static final String BATCHED_RESNET = "resnet18_batched";

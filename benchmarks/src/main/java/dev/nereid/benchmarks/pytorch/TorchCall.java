@@ -16,8 +16,8 @@ import org.bytedeco.pytorch.global.torch.ScalarType;
  * A module that is called with one tensor, as a program does it that uses the presets: the input is wrapped, the module is
  * called, and the first number of the result is read. Confined to one thread.
  *
- * <p>Loaded beside the presets that a server of this process has loaded, hence without types of this program but those of
- * the JDK.
+ * <p>Loaded beside the presets that a server of this process has loaded, hence with types of the JDK alone, not of this
+ * program.
  */
 public final class TorchCall implements Runnable, AutoCloseable {
     private final JitModule module;

@@ -11,7 +11,6 @@ import java.util.Locale;
  *
  * @param processor the processor's model
  * @param cores how many processors the process may use
- * @param jdk the JDK
  * @param kernel the kernel's release
  * @param load how many processes ran or waited, on average over the minute before the run
  */

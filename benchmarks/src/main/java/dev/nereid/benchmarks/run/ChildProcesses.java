@@ -26,7 +26,7 @@ public final class ChildProcesses implements AutoCloseable {
         return process;
     }
 
-    /** Whether no process is to be started any more. */
+    /** Returns whether no process is to be started any more. */
     public boolean isClosed() {
         return closed;
     }

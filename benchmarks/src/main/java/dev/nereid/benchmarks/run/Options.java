@@ -58,7 +58,6 @@ public record Options(
      *
      * @param arguments flags, with their values after {@code =} or as the next argument
      * @param processors how many processors there are
-     * @return the options
      * @throws IllegalArgumentException naming the flag, its value and the expected form
      */
     public static Options parse(List<String> arguments, int processors) {

@@ -13,7 +13,7 @@ public record Pace(Duration warmUp, Duration measured, int rounds) {
     /** A cold JVM needs some ten seconds of load to reach its speed. */
     static final Pace DEFAULT = new Pace(Duration.ofSeconds(10), Duration.ofSeconds(10), 1);
 
-    /** Checks that everything runs; the figures are those of servers that are still warming up. */
+    /** Checks that everything runs; the servers still warm up when their figures are measured. */
     static final Pace QUICK = new Pace(Duration.ofSeconds(3), Duration.ofSeconds(3), 1);
 
     /** Two builds, alternating every two seconds: a whole comparison takes less than ten minutes. */
@@ -27,7 +27,7 @@ public record Pace(Duration warmUp, Duration measured, int rounds) {
         return isQuick() ? Duration.ofSeconds(20) : Duration.ofMinutes(1);
     }
 
-    /** Whether only what runs is checked, and figures may be those of code that is not compiled yet. */
+    /** Returns whether a run only checks that everything works; figures may come from code that is not compiled yet. */
     public boolean isQuick() {
         return measured.compareTo(QUICK.measured) <= 0;
     }

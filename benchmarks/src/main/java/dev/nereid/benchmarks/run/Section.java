@@ -51,7 +51,7 @@ public enum Section {
         this.needsWrk = needsWrk;
     }
 
-    /** Whether wrk generates the load. */
+    /** Returns whether wrk generates the load. */
     public boolean needsWrk() {
         return needsWrk;
     }

@@ -21,7 +21,6 @@ public record SharedCeilingComparison(List<Subject> subjects, Workload ceiling) 
      * A measured workload, and its goal relative to the ceiling.
      *
      * @param contender the workload
-     * @param goal its goal
      */
     public record Subject(Workload contender, Goal goal) {}
 

@@ -41,7 +41,7 @@ record IdentityLoad(InferBody body, String size, int concurrency, Goal httpGoal,
         return size + " x " + concurrency;
     }
 
-    /** Whether the body arrives in many chunks. */
+    /** Returns whether the body arrives in many chunks. */
     boolean isLarge() {
         return body == LARGE;
     }

@@ -35,7 +35,7 @@ final class PipelineLoad {
 
     private final long[] hops = new long[RECORDED];
 
-    /** When the last execution of the second model began; it has one instance, whose thread delivers the responses. */
+    /** When the last execution of the second model began; the thread of its one instance delivers the responses. */
     private volatile long executedNanos;
 
     /** The number of hops; written by one thread at a time, that of the second model's execution. */

@@ -55,7 +55,7 @@ final class TensorFlowSection {
     }
 
     /**
-     * A model, what is sent to it, and what TensorFlow is given directly.
+     * A model, its requests, and the input for a direct run of TensorFlow.
      *
      * @param goal relative to the direct run
      */

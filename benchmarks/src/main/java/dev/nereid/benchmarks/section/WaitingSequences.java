@@ -12,7 +12,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongFunction;
 
-/** Measures what sequences that wait cost: those that are idle, and those in the backlog. Static functions only. */
+/** Measures the cost of waiting sequences: idle ones, and sequences in the backlog. Static functions only. */
 final class WaitingSequences {
     /** How many sequences wait. */
     static final int COUNT = 100_000;
@@ -23,7 +23,7 @@ final class WaitingSequences {
     private static final double PERCENT = 100;
 
     /**
-     * What idle sequences cost.
+     * Cost of idle sequences.
      *
      * @param heapBytes the heap memory of each
      * @param otherBytes the other memory of each
@@ -66,7 +66,7 @@ final class WaitingSequences {
         return new Sequence(new Sequence.Id.Numeric(1 + number), true, false);
     }
 
-    /** Returns the bytes of heap memory of a sequence in the backlog, beyond those of its request. Blocks. */
+    /** Returns the bytes of heap memory of a sequence in the backlog, beyond the bytes of its request. Blocks. */
     static double backlogBytes() throws InterruptedException {
         double requests = waitingBytes(false);
         return waitingBytes(true) - requests;

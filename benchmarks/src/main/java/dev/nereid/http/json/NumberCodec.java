@@ -13,7 +13,7 @@ import java.util.Random;
  * that measures.
  *
  * <p>All readers take the numbers from the window of a {@link JsonReader} and put them into native memory, as a tensor
- * is read. Those of the JDK and the library accept more than JSON, which they do not check here.
+ * is read. The readers of the JDK and the library accept more than JSON, which they do not check here.
  */
 public final class NumberCodec implements AutoCloseable {
     /** Value distributions of the numbers. */
@@ -106,7 +106,7 @@ public final class NumberCodec implements AutoCloseable {
         return data;
     }
 
-    /** Reads the numbers with FastDoubleParser, whose parser of floats accepts more than JSON. */
+    /** Reads the numbers with FastDoubleParser: its parser of floats accepts more than JSON. */
     public MemorySegment readByLibrary() {
         return readBy(
                 kind.isDouble
