@@ -126,7 +126,7 @@ public final class Main {
                 .log("thread ended with an uncaught exception");
     }
 
-    /** Finds the parent process, whose end stops this process, and how children are started. */
+    /** Finds the command that starts children, and the parent process: its end stops this process. */
     private static ProcessTree processes(ProcessShutdown shutdown, String[] arguments) {
         if (Boolean.getBoolean(ChildCommand.PROPERTY)) {
             shutdown.limit(CHILD_LIMIT);

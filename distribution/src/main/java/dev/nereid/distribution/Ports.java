@@ -39,7 +39,8 @@ import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The open ports of a server: HTTP and gRPC on the same event loops, metrics on one of their own. Used by one thread after the other.
+ * The open ports of a server: HTTP and gRPC on the same event loops, metrics on a separate one. Used by one thread
+ * after the other.
  *
  * <p>HTTP opens last: load balancers and scripts ask it whether the server is ready, and send to the other ports then.
  */
@@ -133,7 +134,6 @@ final class Ports {
      * @param loops the event loops, owned by the caller
      * @param server the server that receives the requests
      * @param closeTimeout the time that requests in progress have to complete after {@link #close}
-     * @return the ports
      * @throws StartException if a port cannot be opened; none stays open
      */
     static Ports open(EndpointFlags flags, EventLoops loops, InferenceServer server, Duration closeTimeout)

@@ -170,7 +170,7 @@ final class RunningServer {
     }
 
     /**
-     * Stops receiving requests, lets those in progress complete, closes everything, and returns the exit status. All
+     * Stops receiving requests, completes requests in progress, closes everything, and returns the exit status. All
      * steps share the exit timeout: the models have the time that the ports leave.
      */
     int stop() throws InterruptedException {
@@ -206,7 +206,7 @@ final class RunningServer {
         return ExitStatus.FAILURE;
     }
 
-    /** Waits for the end of the closing, and logs every second what it waits for. */
+    /** Waits for the end of the closing, and logs every second the work that it waits for. */
     private void await(CompletableFuture<Void> closing, long end)
             throws InterruptedException, ExecutionException, TimeoutException {
         while (true) {

@@ -38,7 +38,7 @@ final class ChildOutput {
     /**
      * Creates a reader.
      *
-     * @param out receives what is neither a message nor a fatal error
+     * @param out receives all output except messages and fatal errors
      * @param mark the beginning of messages
      * @param messages receives the messages
      */

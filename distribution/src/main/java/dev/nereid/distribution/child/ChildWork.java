@@ -86,8 +86,8 @@ final class ChildWork {
     }
 
     /**
-     * Returns the works that may have ended the process: those in progress in their order, else the last one, after which
-     * nothing began; empty if nothing was begun.
+     * Returns the works that may have ended the process: the works in progress in their order, else the last one, after
+     * which nothing began; empty if nothing was begun.
      */
     List<Begun> suspects() {
         lock.lock();

@@ -69,7 +69,7 @@ public final class ParentCheck {
     /**
      * Runs the check.
      *
-     * @return the exit status of the command, whose report or error is printed
+     * @return the exit status of the command; its report or error is printed
      * @throws StartException if no child can be started, or if children end for another reason than a model
      * @throws InterruptedException if the thread is interrupted; no child is left
      */

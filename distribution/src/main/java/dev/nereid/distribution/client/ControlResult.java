@@ -9,7 +9,6 @@ public final class ControlResult {
     /**
      * Describes a request that the server has carried out.
      *
-     * @param model the model
      * @return {@code {"model":…,"ok":true}} and a line feed
      */
     public static String success(String model) {
@@ -19,7 +18,6 @@ public final class ControlResult {
     /**
      * Describes a request that failed.
      *
-     * @param model the model
      * @param error the reason
      * @return {@code {"model":…,"ok":false,"error":…}} and a line feed
      */

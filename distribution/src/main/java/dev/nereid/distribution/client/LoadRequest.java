@@ -25,9 +25,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Files are read and encoded in pieces while the request is sent, so that they may be larger than the heap.
  *
- * @param config a configuration as JSON; empty for that of the repository
+ * @param config a configuration as JSON; empty for the configuration of the repository
  * @param files the files by their paths relative to the model's directory
- * @param isForced whether the model is loaded anew although nothing of it has changed
+ * @param isForced whether the model is loaded again even if nothing of it has changed
  */
 public record LoadRequest(Optional<String> config, Map<String, Path> files, boolean isForced) {
     /** A multiple of 3, so that no piece but the last is padded. */

@@ -11,13 +11,13 @@ import java.nio.channels.UnresolvedAddressException;
 import java.time.Duration;
 import javax.net.ssl.SSLException;
 
-/** Describes failed requests: what was wrong, where, and what to do. Static functions only. */
+/** Describes failed requests: the problem, its place, and the remedy. Static functions only. */
 public final class RequestErrors {
     private static final String START = "start a server with: nereid serve --model-repository=DIR;"
             + " or name the address of another one with --url";
     private static final String NO_SERVER = " (expected: the HTTP port of an inference server; see --url)";
 
-    /** The beginning of the refusal of a server whose models are not controlled by clients. */
+    /** The beginning of the refusal of a server with models that clients do not control. */
     private static final String NOT_EXPLICIT = "explicit model load / unload is not allowed";
 
     private static final int MAX_TEXT = 2000;
@@ -39,7 +39,7 @@ public final class RequestErrors {
         return new RequestException(options.url() + ": " + text, failure);
     }
 
-    /** Describes a server that responds neither to a request nor to one for its health. */
+    /** Describes a server that does not respond to a request, or to one for its health. */
     static RequestException silent(URI url, Duration waited, IOException failure) {
         return new RequestException(
                 url + ": no response within " + waited.toSeconds()

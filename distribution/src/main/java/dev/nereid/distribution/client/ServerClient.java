@@ -58,7 +58,7 @@ public final class ServerClient implements AutoCloseable {
         return send(request(REPOSITORY + "index").POST(BodyPublishers.ofString("{}")));
     }
 
-    /** Loads a model, or loads it anew. Returns when it is ready. */
+    /** Loads a model, or loads it again. Returns when it is ready. */
     public void load(String model, LoadRequest load) throws RequestException, InterruptedException {
         HttpRequest.BodyPublisher body;
         try {

@@ -26,7 +26,6 @@ public record DemoRequest(
     /**
      * A requested output. Immutable.
      *
-     * @param name the name
      * @param classes the number of best classes to send in place of all elements; 0 for the elements
      */
     public record Output(String name, int classes) {}

@@ -24,7 +24,6 @@ public record SamplePicture(String name, DemoRequest request) {
     /** The classes of pixels: background, shape and outline. */
     private static final int PIXEL_CLASSES = 3;
 
-    /** Reads a file. */
     public static SamplePicture read(Path file) throws IOException {
         byte[] content = Files.readAllBytes(file);
         ByteBuffer element = ByteBuffer.allocate(Integer.BYTES + content.length)

@@ -81,7 +81,7 @@ final class CompatibilityFlags {
                 Flag.withoutEffect("--vertex-ai-default-model", ANY, "Its model.", NO_VERTEX_AI));
     }
 
-    /** Declares a flag that can only be off, since a client would wait for what it turns on. */
+    /** Declares a flag that can only be off, since a client would wait for the missing feature. */
     private static Flag refused(String name, String description, String reason) {
         FlagValue<Boolean> off = new FlagValue<>(
                 FlagValue.TRUTH.label(),

@@ -13,7 +13,7 @@ import java.util.function.Function;
  * @param label the placeholder of the value in the help text; empty for a toggle, which has no value
  * @param description the effect, for the help text
  * @param fromEnvironment whether a variable of the environment supplies the value where the flag is not given
- * @param notice what is logged when the flag is given; empty for nothing
+ * @param notice the log line for a given flag; empty for none
  * @param setter parses and sets a value; returns the expected form if the value is invalid
  */
 public record Flag(
@@ -46,7 +46,7 @@ public record Flag(
      * Declares a flag of the reference server that has no effect here. Its value is checked, and a line says why.
      *
      * @param value the type of its values
-     * @param description what it does at the reference server
+     * @param description its effect on the reference server
      * @param unused why it has no effect
      */
     static Flag withoutEffect(String name, FlagValue<?> value, String description, String unused) {

@@ -128,7 +128,6 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
             "--backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'",
             BackendSetting::read);
 
-    /** A setting. */
     static final FlagValue<Setting> SETTING = new FlagValue<>("KEY=VALUE", "key=value", Setting::read);
 
     /** A setting of the response cache. */
@@ -139,7 +138,7 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
     static final FlagValue<HostSetting> HOST_SETTING =
             new FlagValue<>("POLICY,SETTING=VALUE", HostSetting.EXPECTED, HostSetting::parse);
 
-    /** Whether the rate limiter schedules executions. */
+    /** Mode of the rate limiter: {@code true} if it schedules executions. */
     static final FlagValue<Boolean> RATE_LIMIT =
             new FlagValue<>("MODE", "off or execution_count", text -> switch (text.toLowerCase(Locale.ROOT)) {
                 case "off" -> Optional.of(false);
@@ -229,7 +228,6 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
      *
      * @param backend the backend's name; empty for all
      * @param key the name of the setting
-     * @param value its value
      */
     record BackendSetting(String backend, String key, String value) {
         private static Optional<BackendSetting> read(String text) {
@@ -249,7 +247,6 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
      *
      * @param cache the cache's name
      * @param key the setting
-     * @param value its value
      */
     record CacheSetting(String cache, String key, String value) {
         private static Optional<CacheSetting> read(String text) {
@@ -266,7 +263,6 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
      * A key and a value.
      *
      * @param key the name of the setting
-     * @param value its value
      */
     record Setting(String key, String value) {
         private static Optional<Setting> read(String text) {

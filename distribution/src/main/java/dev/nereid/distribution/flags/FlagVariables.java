@@ -11,7 +11,7 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 
 /**
- * Recognizes environment variables that set no flag: those of Kubernetes, and misspelt ones. Static functions only.
+ * Recognizes environment variables that set no flag: variables of Kubernetes, and misspelt ones. Static functions only.
  *
  * <p>Kubernetes sets variables for each Service of a namespace: for one called {@code nereid-http}, {@code
  * NEREID_HTTP_PORT=tcp://10.0.0.1:8000} and others, unless {@code enableServiceLinks} is {@code false}.

@@ -89,7 +89,7 @@ final class GpuFlags {
         return new GpuLoadLimits(loadLimits);
     }
 
-    /** Finds the GPUs, takes their memory, and logs what was found. */
+    /** Finds the GPUs, takes their memory, and logs the findings. */
     CudaGpus open() {
         CudaGpus gpus = CudaGpus.open(new GpuOptions(pinnedBytes, poolBytes, minMajor, minMinor, peerAccess));
         // Most machines have no GPU, and their operators need not learn that at each start.

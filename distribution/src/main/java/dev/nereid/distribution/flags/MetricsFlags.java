@@ -7,13 +7,13 @@ public final class MetricsFlags {
     public boolean allow = true;
     public int port = 8002;
 
-    /** Whether metrics include processors and memory of the machine. */
+    /** {@code true} if metrics include processors and memory of the machine. */
     public boolean allowCpu = true;
 
-    /** Whether metrics include GPUs. */
+    /** {@code true} if metrics include GPUs. */
     public boolean allowGpu = true;
 
-    /** Whether metrics include counters of request durations. */
+    /** {@code true} if metrics include counters of request durations. */
     public boolean countLatencies = true;
 
     /** Maximum age of values that are not computed per request. */

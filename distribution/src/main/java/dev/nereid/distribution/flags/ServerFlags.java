@@ -33,7 +33,7 @@ public final class ServerFlags {
     /** The directories of models, in the order of the command line. */
     public final List<Path> repositories = new ArrayList<>();
 
-    /** Whether the server exits if a model fails to load at the start. */
+    /** {@code true} if the server exits when a model fails to load at the start. */
     public boolean exitOnError = true;
 
     private final List<Path> backendDirectories = new ArrayList<>();
@@ -264,7 +264,7 @@ public final class ServerFlags {
         return new MemoryReport(Runtime.getRuntime().maxMemory(), bound, admission.inFlightBytes(bound));
     }
 
-    /** Adds a plugin directory behind those of the flags. */
+    /** Adds a plugin directory behind the directories of the flags. */
     public void addBackendDirectory(Path directory) {
         backendDirectories.add(directory);
     }
@@ -275,8 +275,8 @@ public final class ServerFlags {
     }
 
     /**
-     * Returns the plugin directories, those of the flags first. Of two plugins with a backend of one name, the first is
-     * used.
+     * Returns the plugin directories, beginning with the directories of the flags. Of two plugins with a backend of one
+     * name, the first is used.
      */
     private List<Path> pluginDirectories(Path own) {
         List<Path> directories = new ArrayList<>(backendDirectories);

@@ -16,8 +16,8 @@ import org.slf4j.event.KeyValuePair;
 /**
  * Formats events as JSON objects, one in each line, in ASCII. Immutable.
  *
- * <p>The data are members beside time, level, logger, thread and message. One whose key is taken gets the prefix {@code
- * data.}, and so do further ones of a key.
+ * <p>The data are members beside time, level, logger, thread and message. A member gets the prefix {@code data.} if its
+ * key is taken, and so do further ones of a key.
  */
 final class JsonFormatter implements LogFormatter {
     private static final Set<String> OWN = Set.of("time", "level", "logger", "thread", "message", "exception");

@@ -79,11 +79,7 @@ public final class LogFactory implements ILoggerFactory {
         lines.report(handler);
     }
 
-    /**
-     * Writes later lines in another format.
-     *
-     * @param format the format
-     */
+    /** Writes later lines in another format. */
     public void setFormat(LogFormat format) {
         lines.setFormat(format);
     }

@@ -13,7 +13,8 @@ import org.slf4j.event.Level;
  *
  * <p>A cause is a logger, a message pattern, and the type of the exception. All causes of one logger together have a
  * limit too, since the messages of some libraries contain values from clients. Other levels are not limited: they
- * report changes of state, or were enabled on purpose. Nor is the loading of models limited, which no client can cause.
+ * report changes of state, or were enabled on purpose. The loading of models is not limited either: no client can cause
+ * it.
  */
 final class LogLimit {
     /** The period in which lines are counted. */
@@ -52,7 +53,6 @@ final class LogLimit {
     /**
      * The number of suppressed lines of one cause.
      *
-     * @param cause the cause
      * @param level the level of the first of them
      * @param count the number of lines
      */

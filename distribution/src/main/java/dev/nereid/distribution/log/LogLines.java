@@ -19,7 +19,7 @@ final class LogLines {
     private final Later later;
     private final ReentrantLock lock = new ReentrantLock();
     private final LogLimit limit;
-    /** Whether the report of suppressed lines is scheduled. */
+    /** {@code true} if the report of suppressed lines is scheduled. */
     private boolean isReportScheduled;
 
     /** Schedules tasks after a delay. */
@@ -59,8 +59,8 @@ final class LogLines {
     }
 
     /**
-     * Writes an event, unless the limit of its cause is exceeded. Throws nothing: a line informs, and its failure must end
-     * neither the thread nor the request that it is about.
+     * Writes an event, unless the limit of its cause is exceeded. Throws nothing: a line informs, and its failure must
+     * not end its thread or its request.
      */
     void write(
             String logger,

@@ -24,7 +24,6 @@ final class PlainFormatter implements LogFormatter {
         lines.append('\n').append(event.trace());
     }
 
-    /** Appends data and text. */
     static void appendText(StringBuilder line, List<KeyValuePair> data, String text) {
         for (KeyValuePair pair : data) {
             LogText.append(line, pair.key, LogEvent.MAX_VALUE_LENGTH);

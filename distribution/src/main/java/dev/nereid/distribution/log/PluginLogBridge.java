@@ -11,8 +11,8 @@ import org.slf4j.LoggerFactory;
 import org.slf4j.bridge.SLF4JBridgeHandler;
 
 /**
- * Brings records of {@code java.util.logging} to the server's log: those of plugins with the levels of the server, others with
- * those of libraries. Immutable; safe for use by any thread.
+ * Brings records of {@code java.util.logging} to the server's log: records of plugins with the levels of the server,
+ * others with the levels of libraries. Immutable; safe for use by any thread.
  *
  * <p>A plugin comes here by {@code java.util.logging} and {@code System.Logger}, and by an SLF4J in its jars that has {@code
  * slf4j-jdk14}. A record is of the plugin with a method on the stack, whatever the name of its logger.

@@ -14,7 +14,6 @@ import java.util.TreeMap;
 final class DemandMetrics {
     private DemandMetrics() {}
 
-    /** Returns the metrics. */
     static List<MetricSnapshot> of(DemandStatistics demand) {
         GaugeSnapshot.Builder memory = GaugeSnapshot.builder()
                 .name("nereid_model_memory_bytes")

@@ -38,7 +38,9 @@ final class GpuMetrics {
     /** Energy at the first measurement, by GPU; counters begin with it. */
     private final Map<String, Double> firstJoules = new ConcurrentHashMap<>();
 
-    /** Whether a measurement is under way; another is left out meanwhile. It guards the two fields below. */
+    /**
+     * {@code true} while a measurement is in progress; another is left out meanwhile. It guards the two fields below.
+     */
     private final AtomicBoolean polling = new AtomicBoolean();
 
     private boolean opened;

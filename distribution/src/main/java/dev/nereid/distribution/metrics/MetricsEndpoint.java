@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * Serves {@code GET /metrics} and the health of the server, and an empty response for other paths. Safe for use by any
  * thread.
  *
- * <p>Its event loop serves nothing else: a plugin that blocks one of those of HTTP stops neither scrapes nor probes.
+ * <p>Its event loop serves nothing else: a plugin that blocks an event loop of HTTP does not stop scrapes or probes.
  */
 public final class MetricsEndpoint {
     private static final String CONTENT_TYPE = "content-type";

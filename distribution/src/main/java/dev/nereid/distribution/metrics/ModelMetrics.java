@@ -99,7 +99,7 @@ final class ModelMetrics {
      *
      * @param models the statistics of the models
      * @param latencies whether to include counters of request durations
-     * @param gpuUuids the identity of each GPU that is to have series of its own
+     * @param gpuUuids the identity of each GPU that is to have separate series
      */
     ModelMetrics(List<ModelStatistics> models, boolean latencies, IntFunction<Optional<String>> gpuUuids) {
         this.models = List.copyOf(models);
@@ -121,7 +121,6 @@ final class ModelMetrics {
         }
     }
 
-    /** Returns the gauges. */
     List<MetricSnapshot> gauges() {
         return List.of(
                 gauge(

@@ -95,13 +95,13 @@ final class ServerMetrics {
         return text.toByteArray();
     }
 
-    /** Adds the metrics of a source; none if it fails, which leaves those of the others. */
+    /** Adds the metrics of a source; none if it fails; the other sources keep theirs. */
     private static void add(
             List<MetricSnapshot> snapshots, String source, Supplier<? extends Iterable<? extends MetricSnapshot>> of) {
         get(source, List.<MetricSnapshot>of(), of).forEach(snapshots::add);
     }
 
-    /** Writes the metrics of a source; none if it fails, which leaves those of the others. */
+    /** Writes the metrics of a source; none if it fails; the other sources keep theirs. */
     private static void write(ByteArrayOutputStream text, String source, Supplier<byte[]> of) {
         text.writeBytes(get(source, NOTHING, of));
     }

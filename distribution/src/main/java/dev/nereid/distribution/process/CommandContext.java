@@ -29,7 +29,6 @@ public record CommandContext(
         /**
          * Sets levels, format and destination of the log.
          *
-         * @param settings the settings
          * @throws StartException if the file cannot be written
          */
         void apply(LogSettings settings) throws StartException;

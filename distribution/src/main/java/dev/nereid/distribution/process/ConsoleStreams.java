@@ -32,7 +32,7 @@ public record ConsoleStreams(PrintStream out, PrintStream err, boolean isTermina
      * Writes an error in one line.
      *
      * @param name the name of the command
-     * @param problem what is wrong
+     * @param problem the description of the problem
      */
     public void error(String name, String problem) {
         if (format == LogFormat.DEFAULT) {

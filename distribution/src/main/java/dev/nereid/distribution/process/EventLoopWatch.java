@@ -51,7 +51,6 @@ final class EventLoopWatch {
     /**
      * Watches event loops, and writes reports to the log.
      *
-     * @param loops the loops
      * @param instances finds the instance that executes on a thread
      * @param ended receives the name of the thread of each loop that has ended, once
      */
@@ -65,7 +64,6 @@ final class EventLoopWatch {
     /**
      * Watches event loops.
      *
-     * @param loops the loops
      * @param instances finds the instance that executes on a thread
      * @param stacks returns the stack of a thread
      * @param report receives the reports

@@ -41,7 +41,7 @@ public final class EventLoops implements AutoCloseable {
     private final Vertx vertx;
     private final int count;
 
-    /** One event loop, whose thread starts when it is used. */
+    /** One event loop; its thread starts when it is used. */
     private final EventLoopGroup metrics;
 
     /** Run gRPC work that would block an event loop; idle threads end. */

@@ -2,7 +2,6 @@ package dev.nereid.distribution.process;
 
 /** Exit codes of the process. Constants only. */
 public final class ExitStatus {
-    /** Success. */
     public static final int SUCCESS = 0;
 
     /** The server could not start, or could not stop in time. */

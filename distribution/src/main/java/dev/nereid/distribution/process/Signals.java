@@ -93,7 +93,7 @@ public final class Signals {
         }
     }
 
-    /** Implements the methods of {@link Object}; those of the handler return nothing. */
+    /** Implements the methods of {@link Object}; methods of the handler return nothing. */
     @SuppressWarnings("ReferenceEquality") // Handlers are equal only if identical.
     private static @Nullable Object ofObject(Object self, Method method, Object @Nullable [] arguments) {
         return switch (method.getName()) {

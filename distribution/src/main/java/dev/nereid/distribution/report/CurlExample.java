@@ -29,7 +29,7 @@ public final class CurlExample {
 
     private static final int COUNTED_STEP = 10;
 
-    /** Names that neither a URL nor a shell changes. Escapes in paths are not decoded, as by the reference server. */
+    /** Names that a URL and a shell leave as they are. Escapes in paths are not decoded, as by the reference server. */
     private static final Pattern PATH_SEGMENT = Pattern.compile("[\\w.~-]+");
 
     /** An id that clients are unlikely to use. It fits every type of ids. */

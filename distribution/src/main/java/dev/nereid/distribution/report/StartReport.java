@@ -26,7 +26,6 @@ import org.slf4j.LoggerFactory;
  *
  * @param backends the backends and the state of their plugins
  * @param extensions the repository agents and storages
- * @param models the models
  * @param failed what the start could not load; may be in the index of the models too
  * @param memory the memory limits
  * @param endpoints the open ports
@@ -52,12 +51,12 @@ public record StartReport(
         failed = List.copyOf(failed);
     }
 
-    /** Returns the report, whose examples send the given values. */
+    /** Returns the report, with examples that send the given values. */
     public String text(CurlExample.Values values) {
         return text(values, name -> true);
     }
 
-    /** Returns the report, whose examples send the given values to some of the models, selected by name. */
+    /** Returns the report, with examples that send the given values to some of the models, selected by name. */
     public String text(CurlExample.Values values, Predicate<String> shown) {
         List<ModelStatus> index = BestEffort.get("index of models", failed, this::index);
         return section("table of backends", () -> BackendTable.of(backends) + "\n")
