@@ -14,7 +14,7 @@ final class CallsInTurn {
     /** The calls that have not returned. The thread that raises it from 0 runs all of them until it is 0 again. */
     private final AtomicInteger open = new AtomicInteger();
 
-    /** Runs a call now, or leaves it to the thread that runs another one. What it throws reaches the running thread. */
+    /** Runs a call now, or leaves it to the thread that runs another one. Its exceptions reach the running thread. */
     void run(Runnable call) {
         waiting.add(call);
         if (open.getAndIncrement() == 0) {

@@ -53,7 +53,6 @@ public record FakeBackendContext(
     /**
      * Replaces the environment variables for processes; there are none by default.
      *
-     * @param variables the variables
      * @return the changed context, with the same log
      */
     public FakeBackendContext withEnvironment(Map<String, String> variables) {

@@ -123,7 +123,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     /**
-     * Lets a device have no memory left: allocations and copies there fail with {@link ErrorCode#UNAVAILABLE}.
+     * Takes all memory of a device: allocations and copies there fail with {@link ErrorCode#UNAVAILABLE}.
      *
      * @param place the place, which the batch gets too
      * @return this batch
@@ -140,7 +140,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     /**
-     * Lets all requests take their outputs in memory of a device.
+     * Makes all requests take their outputs in memory of a device.
      *
      * @param place the place, which the batch gets too
      * @return this batch

@@ -29,7 +29,7 @@ public final class FakeClock implements LongSupplier {
     }
 
     /**
-     * Lets time pass.
+     * Advances the time.
      *
      * @param passed the duration, not negative
      */
@@ -38,7 +38,7 @@ public final class FakeClock implements LongSupplier {
     }
 
     /**
-     * Lets time pass.
+     * Advances the time.
      *
      * @param passed the duration in nanoseconds, not negative
      */

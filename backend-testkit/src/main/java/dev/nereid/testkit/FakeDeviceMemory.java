@@ -72,15 +72,15 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
     }
 
     /**
-     * Lets the device have failed.
+     * Makes the device fail.
      *
-     * @param reason what {@link #failure} returns from now on
+     * @param reason the result of {@link #failure} from now on
      */
     public void fail(String reason) {
         failure = Optional.of(reason);
     }
 
-    /** Lets no memory be left from now on. */
+    /** Takes all remaining memory. */
     public void exhaust() {
         exhausted = true;
     }
@@ -256,7 +256,7 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
         throw failure;
     }
 
-    /** A buffer whose segment Java code cannot access. Safe for use by any thread. */
+    /** A buffer with a segment that Java code cannot access. Safe for use by any thread. */
     private final class Buffer implements TensorBuffer {
         private final Arena arena = Arena.ofShared();
         private final AtomicBoolean closed = new AtomicBoolean();

@@ -50,7 +50,6 @@ public final class FakeInferenceServer implements InferenceServer {
     /**
      * Adds a model, or replaces the one of the same name.
      *
-     * @param model the model
      * @return this server
      */
     public FakeInferenceServer add(FakeModel model) {

@@ -54,7 +54,7 @@ public record FakeInstanceContext(
     }
 
     /**
-     * Creates the context of an instance whose memory nobody checks.
+     * Creates the context of an instance with unchecked memory.
      *
      * @param name the name of the instance
      * @param device the device of the instance

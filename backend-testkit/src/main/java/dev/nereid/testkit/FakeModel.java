@@ -35,7 +35,6 @@ public record FakeModel(
      * @param type the type of INPUT0 and OUTPUT0
      * @param maxBatchSize the largest batch, or 0 for none
      * @param dims the dimensions of INPUT0 and OUTPUT0 without batch dimension
-     * @return the model
      */
     public static FakeModel identity(String name, DataType type, int maxBatchSize, long... dims) {
         Shape shape = Shape.of(dims);

@@ -17,7 +17,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 
-/** A {@link ModelClient} whose requests are completed by the test, or by an action. Safe for use by any thread. */
+/** A {@link ModelClient} with requests that the test, or an action, completes. Safe for use by any thread. */
 public final class FakeModelClient implements ModelClient {
     private final LeakCheckingMemory memory;
     private final Consumer<FakeModelRequest> responder;
@@ -43,7 +43,7 @@ public final class FakeModelClient implements ModelClient {
     }
 
     /**
-     * Creates the client of a server that responds by itself.
+     * Creates the client of a server that responds by an action.
      *
      * @param memory holds the outputs of responses
      * @param responder receives each request on the sending thread, while it is sent, and may complete it

@@ -25,8 +25,6 @@ import java.util.function.Consumer;
  * parameters and required models.
  *
  * @param settings the configuration of the model
- * @param modelDirectory the directory of the model
- * @param versionDirectory the directory of the version
  * @param instances the devices of the instances
  * @param logger the log of the model
  * @param client the client for other models; empty for a server that has none
@@ -54,8 +52,6 @@ public record FakeModelContext(
      * Creates a version of a model that knows no other models.
      *
      * @param settings the configuration of the model
-     * @param modelDirectory the directory of the model
-     * @param versionDirectory the directory of the version
      * @param instances the devices of the instances
      * @param logger the log of the model
      */
@@ -227,8 +223,6 @@ public record FakeModelContext(
     /**
      * Returns an executor of threads of the JVM, the default one of {@link java.util.concurrent.CompletableFuture}. It is
      * never closed and refuses no task. What a task throws is logged, as the server does.
-     *
-     * @return the executor
      */
     @Override
     public Executor executor() {
@@ -255,11 +249,7 @@ public record FakeModelContext(
         return logger.onLevel(action);
     }
 
-    /**
-     * Returns metrics that are counted. Metrics that cannot be are recorded in the log as warnings.
-     *
-     * @return the metrics
-     */
+    /** Returns metrics that are counted. Metrics that cannot be are recorded in the log as warnings. */
     @Override
     public Metrics metrics() {
         return logger.metrics();

@@ -107,7 +107,7 @@ public final class FakeModelRequest implements ModelRequest {
     }
 
     /**
-     * Returns the requests that cause this one: those of a batch too.
+     * Returns the requests that cause this one, including the requests of a batch.
      *
      * @return the requests without null requests
      */
@@ -128,11 +128,6 @@ public final class FakeModelRequest implements ModelRequest {
                         .reduce((one, other) -> one - other > 0 ? one : other);
     }
 
-    /**
-     * Returns the parameters.
-     *
-     * @return the parameters
-     */
     public Parameters parameters() {
         return Parameters.of(parameters);
     }
@@ -256,11 +251,7 @@ public final class FakeModelRequest implements ModelRequest {
         end(ModelResponseObserver::onCompleted);
     }
 
-    /**
-     * Ends the request with an error, after the responses that were sent before.
-     *
-     * @param error the error
-     */
+    /** Ends the request with an error, after the responses that were sent before. */
     public void fail(BackendException error) {
         end(receiver -> receiver.onError(error));
     }
@@ -268,8 +259,6 @@ public final class FakeModelRequest implements ModelRequest {
     /**
      * Refuses the request, as the server does before it is queued; the receiver tells this from the error of a model by
      * {@link ModelResponseObserver#onRefused}.
-     *
-     * @param error the error
      */
     public void refuse(BackendException error) {
         end(receiver -> receiver.onRefused(error));

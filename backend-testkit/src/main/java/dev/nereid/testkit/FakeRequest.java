@@ -48,7 +48,6 @@ public final class FakeRequest implements InferenceRequest {
      * Creates a request.
      *
      * @param batchSize the number of its items
-     * @param requestedOutputs the requested outputs
      */
     public FakeRequest(int batchSize, List<String> requestedOutputs) {
         this.batchSize = batchSize;
@@ -58,7 +57,6 @@ public final class FakeRequest implements InferenceRequest {
     /**
      * Adds an input.
      *
-     * @param name its name
      * @param tensor its content, which must stay alive until the batch is finished
      * @return this request
      */
@@ -83,7 +81,7 @@ public final class FakeRequest implements InferenceRequest {
     }
 
     /**
-     * Lets the backend fill a response of the request's own.
+     * Gives the request its own response, which the backend fills.
      *
      * @param memory allocates memory for outputs
      * @return this request
@@ -132,8 +130,6 @@ public final class FakeRequest implements InferenceRequest {
     /**
      * Adds a text as a parameter.
      *
-     * @param name its name
-     * @param value its value
      * @return this request
      */
     public FakeRequest withParameter(String name, String value) {
@@ -144,8 +140,6 @@ public final class FakeRequest implements InferenceRequest {
     /**
      * Adds an integer as a parameter.
      *
-     * @param name its name
-     * @param value its value
      * @return this request
      */
     public FakeRequest withParameter(String name, long value) {
@@ -156,8 +150,6 @@ public final class FakeRequest implements InferenceRequest {
     /**
      * Adds a number as a parameter.
      *
-     * @param name its name
-     * @param value its value
      * @return this request
      */
     public FakeRequest withParameter(String name, double value) {
@@ -168,8 +160,6 @@ public final class FakeRequest implements InferenceRequest {
     /**
      * Adds a truth value as a parameter.
      *
-     * @param name its name
-     * @param value its value
      * @return this request
      */
     public FakeRequest withParameter(String name, boolean value) {
@@ -191,7 +181,6 @@ public final class FakeRequest implements InferenceRequest {
     /**
      * Makes the request part of a sequence.
      *
-     * @param position its position
      * @return this request
      */
     public FakeRequest withSequence(Sequence position) {
@@ -271,7 +260,7 @@ public final class FakeRequest implements InferenceRequest {
     /**
      * Returns the parameters of the request's own response.
      *
-     * @return the parameters; none if it has no response of its own
+     * @return the parameters; none if it has no own response
      */
     public Parameters responseParameters() {
         return response.map(RecordedResponse::parameters).orElseGet(() -> Parameters.of(Map.of()));

@@ -15,10 +15,8 @@ import java.util.concurrent.TimeUnit;
  * A response created by a test, which counts its closes. Safe for use by any thread.
  *
  * @param model the name of the model
- * @param version its version
  * @param id the id of the request
  * @param outputs the outputs, with memory of the test
- * @param parameters the parameters
  * @param isFinal whether it ends its request
  * @param closes one permit for each close
  */
@@ -36,7 +34,6 @@ public record FakeResponse(
      *
      * @param isFinal whether it ends its request
      * @param outputs the outputs, with memory of the test
-     * @return the response
      */
     public static FakeResponse of(boolean isFinal, NamedTensor... outputs) {
         return of("m", 1, "", List.of(outputs), Map.of(), isFinal);
@@ -46,12 +43,9 @@ public record FakeResponse(
      * Creates a response.
      *
      * @param model the name of the model
-     * @param version its version
      * @param id the id of the request
      * @param outputs the outputs, with memory of the test
-     * @param parameters the parameters
      * @param isFinal whether it ends its request
-     * @return the response
      */
     public static FakeResponse of(
             String model,

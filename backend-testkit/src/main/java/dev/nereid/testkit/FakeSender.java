@@ -36,7 +36,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
     @GuardedBy("lock")
     private boolean ended;
 
-    /** Whether the model has one response for each request. */
+    /** {@code true} if the model has one response for each request. */
     private final boolean single;
 
     @GuardedBy("lock")
@@ -54,7 +54,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
     @GuardedBy("lock")
     private @Nullable Runnable action;
 
-    /** Whether a thread runs actions. */
+    /** {@code true} while a thread runs actions. */
     @GuardedBy("lock")
     private boolean acting;
 
@@ -77,7 +77,6 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
      * is a failure, as from the server.
      *
      * @param memory allocates memory for outputs
-     * @return the sender
      */
     public static FakeSender ofOneResponse(LeakCheckingMemory memory) {
         return new FakeSender(memory, true);

@@ -37,13 +37,12 @@ public final class FakeSharedMemory implements SharedMemory {
      * Returns the memory of a region, as the client would see it.
      *
      * @param name the region's name
-     * @return its memory
      */
     public MemorySegment memory(String name) {
         return entry(name, "shared").memory();
     }
 
-    /** Gives the server a GPU, number 0, whose memory any handle of 64 bytes opens. */
+    /** Gives the server a GPU, number 0; any handle of 64 bytes opens its memory. */
     public void addGpu() {
         cudaThreads = new ConcurrentLinkedQueue<>();
     }
@@ -68,9 +67,10 @@ public final class FakeSharedMemory implements SharedMemory {
     }
 
     /**
-     * Returns the events of leases, and those that tests added, in order. They are {@code leased in} for a lease of the
-     * region {@code in}, {@code released in} for the first {@link
-     * dev.nereid.api.memory.SharedMemory.Lease#releaseRegistration} of an open lease, {@code closed in} for its close.
+     * Returns the events of leases and of tests, in order. They are {@code leased in} for a lease of the region
+     * {@code in}, {@code released in} for the first
+     * {@link dev.nereid.api.memory.SharedMemory.Lease#releaseRegistration} of an open lease, {@code closed in} for its
+     * close.
      *
      * @return the events so far
      */
@@ -78,11 +78,7 @@ public final class FakeSharedMemory implements SharedMemory {
         return List.copyOf(events);
     }
 
-    /**
-     * Adds an event of the test, such as the response that a client gets.
-     *
-     * @param event the event
-     */
+    /** Adds an event of the test, such as the response that a client gets. */
     public void note(String event) {
         events.add(event);
     }

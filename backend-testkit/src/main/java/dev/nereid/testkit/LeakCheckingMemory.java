@@ -21,10 +21,10 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * Tensor memory that detects leaks, double closes and use after close. Safe for use by any thread.
  *
- * <p>Nothing is pooled: each buffer is an arena of its own, so that reading or writing it after its close throws.
- * New memory is filled with garbage. The second close of a buffer throws and is recorded, in case the exception is
- * caught on the way; {@link #close()} fails if there was one, or if a buffer is open, and reports where it was
- * allocated. To check every test:
+ * <p>Nothing is pooled: each buffer is a separate arena, so that reading or writing it after its close throws. New
+ * memory is filled with garbage. The second close of a buffer throws and is recorded, in case the exception is caught
+ * on the way; {@link #close()} fails if there was one, or if a buffer is open, and reports where it was allocated. To
+ * check every test:
  *
  * {@snippet :
  * @AutoClose
@@ -82,7 +82,7 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
     /**
      * Adds pinned memory, which is ordinary memory with another place.
      *
-     * @param byteSize how much of what is in use may be pinned
+     * @param byteSize the bytes that may be pinned at a time
      * @return this memory
      */
     public LeakCheckingMemory withPinned(long byteSize) {
@@ -153,7 +153,7 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
     }
 
     /**
-     * Returns the number of open buffers, those of size 0 included.
+     * Returns the number of open buffers, including buffers of size 0.
      *
      * @return the number at this moment
      */
@@ -179,7 +179,7 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
         throw failure;
     }
 
-    /** A buffer with an arena of its own. Safe for use by any thread. */
+    /** A buffer with a separate arena. Safe for use by any thread. */
     private final class CheckedBuffer implements TensorBuffer {
         private final Arena arena = Arena.ofShared();
         private final AtomicBoolean closed = new AtomicBoolean();

@@ -9,8 +9,8 @@ import java.util.function.Consumer;
 /**
  * Tests a parser with hostile bytes: time, heap and tensor memory stay bounded. Immutable.
  *
- * <p>The parser may refuse them with an {@link InferenceException}, and throw nothing else. It allocates no more
- * memory than its input justifies, neither for tensors nor on the heap, releases all tensor memory, and ends.
+ * <p>The parser may refuse them with an {@link InferenceException}, and throw nothing else. It allocates no more memory
+ * than its input justifies, for tensors or on the heap, releases all tensor memory, and ends.
  */
 public final class ReaderProbe {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();

@@ -94,7 +94,6 @@ public final class ReceivedRequest implements Cancellation {
      * Sends a response.
      *
      * @param outputs the outputs, in memory of the inputs or of the test, which keeps it valid
-     * @param parameters the parameters
      * @param isFinal whether this response ends the request
      */
     public void respond(List<NamedTensor> outputs, Map<String, ParameterValue> parameters, boolean isFinal) {

@@ -30,7 +30,7 @@ final class RecordedCompletion {
     @GuardedBy("lock")
     private Optional<FakeSender> sender = Optional.empty();
 
-    /** Lets a sender decide when the request is complete. */
+    /** Makes a sender decide when the request is complete. */
     void follow(FakeSender responses) {
         lock.lock();
         try {

@@ -22,7 +22,7 @@ public final class RecordedLog implements System.Logger {
     public RecordedLog() {}
 
     /**
-     * Returns what was written so far.
+     * Returns the lines written so far.
      *
      * @return lines such as {@code INFO loaded}
      */
@@ -48,7 +48,7 @@ public final class RecordedLog implements System.Logger {
         return () -> levelActions.remove(action);
     }
 
-    /** Returns metrics whose mistakes are recorded. */
+    /** Returns metrics that record mistakes in this log. */
     Metrics metrics() {
         return metrics;
     }

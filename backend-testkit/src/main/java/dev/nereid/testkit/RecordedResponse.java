@@ -14,7 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** A response whose outputs lie in memory that detects leaks. Confined to one thread at a time. */
+/** A response with outputs in memory that detects leaks. Confined to one thread at a time. */
 final class RecordedResponse implements InferenceResponse {
     private final LeakCheckingMemory memory;
     private final Map<String, Tensor> outputs = new LinkedHashMap<>();

@@ -51,8 +51,8 @@ import org.junit.jupiter.api.io.TempDir;
  * }
  *
  * <p>The configuration of the model and the given requests decide what is tested: batches, ragged and optional inputs,
- * errors, sequences with their null requests and states, decoupled responses. A test that does not apply does not exist; one
- * that this system cannot make is skipped with the reason.
+ * errors, sequences with their null requests and states, decoupled responses. A test that does not apply does not
+ * exist; one that this system cannot make is skipped with the reason.
  */
 public abstract class BackendContract {
     private static final int LOADS = 1000;
@@ -111,7 +111,7 @@ public abstract class BackendContract {
         require(name.equals(provider().name()), "name: differs from call to call (expected: always '" + name + "')");
     }
 
-    /** What the backend completes agrees with the configuration. */
+    /** The completion by the backend agrees with the configuration. */
     @Test
     public final void completesWithoutContradiction() {
         Path cache = model.cacheDirectory().orElseThrow();
@@ -160,7 +160,7 @@ public abstract class BackendContract {
         });
     }
 
-    /** Requests whose ragged inputs differ in shape get the same responses in a batch. */
+    /** Requests with ragged inputs of different shapes get the same responses in a batch. */
     @TestFactory
     public final Stream<DynamicTest> respondsToRaggedBatches() {
         return where(hasInput(TensorSpec.Trait.RAGGED), "allow_ragged_batch", () -> {
@@ -363,7 +363,7 @@ public abstract class BackendContract {
         assumeTrue(unknown.isEmpty(), () -> "not checked: " + unknown + ", which this system does not count");
     }
 
-    /** Returns the test, or none if the model does not have what it is about. */
+    /** Returns the test, or none if it does not apply to the model. */
     private static Stream<DynamicTest> where(boolean applies, String reason, Executable test) {
         return applies ? Stream.of(DynamicTest.dynamicTest(reason, test)) : Stream.empty();
     }

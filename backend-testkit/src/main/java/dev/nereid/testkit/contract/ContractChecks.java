@@ -16,7 +16,7 @@ import java.util.stream.Collectors;
 final class ContractChecks {
     private ContractChecks() {}
 
-    /** Fails if a request did not get what it expects. */
+    /** Fails if a request did not get the expected response. */
     static void check(ContractExample expected, LocalResponse actual) {
         if (expected.failure().isPresent()) {
             checkFailure(expected.failure().get(), actual.failure());

@@ -34,11 +34,7 @@ public final class ContractExample {
 
     private ContractExample() {}
 
-    /**
-     * Starts a request without inputs.
-     *
-     * @return the request
-     */
+    /** Starts a request without inputs. */
     public static ContractExample request() {
         return new ContractExample();
     }
@@ -46,7 +42,6 @@ public final class ContractExample {
     /**
      * Adds an input, also one for the control of sequences or for a state.
      *
-     * @param name its name
      * @param tensor its content
      * @return this example
      */
@@ -58,8 +53,6 @@ public final class ContractExample {
     /**
      * Adds an input of {@link DataType#FP32}.
      *
-     * @param name its name
-     * @param shape its shape
      * @param numbers its elements
      * @return this example
      */
@@ -70,8 +63,6 @@ public final class ContractExample {
     /**
      * Adds an input of {@link DataType#INT32}.
      *
-     * @param name its name
-     * @param shape its shape
      * @param numbers its elements
      * @return this example
      */
@@ -82,8 +73,6 @@ public final class ContractExample {
     /**
      * Adds an input of {@link DataType#BYTES}.
      *
-     * @param name its name
-     * @param shape its shape
      * @param texts its elements
      * @return this example
      */
@@ -94,8 +83,6 @@ public final class ContractExample {
     /**
      * Adds a text as a parameter of the request.
      *
-     * @param name its name
-     * @param value its value
      * @return this example
      */
     public ContractExample parameter(String name, String value) {
@@ -106,8 +93,6 @@ public final class ContractExample {
     /**
      * Adds an integer as a parameter of the request.
      *
-     * @param name its name
-     * @param value its value
      * @return this example
      */
     public ContractExample parameter(String name, long value) {
@@ -118,8 +103,6 @@ public final class ContractExample {
     /**
      * Adds a number as a parameter of the request.
      *
-     * @param name its name
-     * @param value its value
      * @return this example
      */
     public ContractExample parameter(String name, double value) {
@@ -130,8 +113,6 @@ public final class ContractExample {
     /**
      * Adds a truth value as a parameter of the request.
      *
-     * @param name its name
-     * @param value its value
      * @return this example
      */
     public ContractExample parameter(String name, boolean value) {
@@ -142,7 +123,6 @@ public final class ContractExample {
     /**
      * Makes the request part of a sequence.
      *
-     * @param position its position
      * @return this example
      */
     public ContractExample sequence(Sequence position) {
@@ -153,7 +133,6 @@ public final class ContractExample {
     /**
      * Adds an expected output to the last expected response. The first output begins the first response.
      *
-     * @param name its name
      * @param tensor its content: numbers with a fraction may differ by rounding
      * @return this example
      */
@@ -168,8 +147,6 @@ public final class ContractExample {
     /**
      * Adds an expected output of {@link DataType#FP32}.
      *
-     * @param name its name
-     * @param shape its shape
      * @param numbers its elements
      * @return this example
      */
@@ -180,8 +157,6 @@ public final class ContractExample {
     /**
      * Adds an expected output of {@link DataType#INT32}.
      *
-     * @param name its name
-     * @param shape its shape
      * @param numbers its elements
      * @return this example
      */
@@ -226,7 +201,6 @@ public final class ContractExample {
     /**
      * Creates a tensor of {@link DataType#FP32}.
      *
-     * @param shape its shape
      * @param numbers its elements
      * @return the tensor, in memory that is collected as garbage
      */
@@ -237,7 +211,6 @@ public final class ContractExample {
     /**
      * Creates a tensor of {@link DataType#INT32}.
      *
-     * @param shape its shape
      * @param numbers its elements
      * @return the tensor, in memory that is collected as garbage
      */
@@ -292,14 +265,14 @@ public final class ContractExample {
         return copy;
     }
 
-    /** Returns the same request with inputs in place of those that it lacks. */
+    /** Returns the same request with the given inputs where it lacks them. */
     ContractExample withDefaults(Map<String, Tensor> more) {
         ContractExample copy = copy();
         more.forEach(copy.inputs::putIfAbsent);
         return copy;
     }
 
-    /** Returns the same request with inputs in place of its own. */
+    /** Returns the same request with other inputs. */
     ContractExample withInputs(Map<String, Tensor> changed) {
         ContractExample copy = copy();
         copy.inputs.putAll(changed);

@@ -74,7 +74,6 @@ public final class ContractModel {
      * Creates a model without files and requests.
      *
      * @param settings its complete configuration
-     * @return the model
      */
     public static ContractModel of(ModelSettings settings) {
         return new ContractModel(settings);
@@ -194,8 +193,8 @@ public final class ContractModel {
     }
 
     /**
-     * Returns the same model with instances on a GPU whose driver is a stand-in: memory of the GPU, and pinned memory,
-     * is memory of the host.
+     * Returns the same model with instances on a GPU with a stand-in for its driver: memory of the GPU, and pinned
+     * memory, is memory of the host.
      *
      * @param number the number of the GPU
      * @return the changed model

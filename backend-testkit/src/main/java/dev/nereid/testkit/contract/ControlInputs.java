@@ -18,7 +18,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What the server adds to the requests of sequences: control inputs, and states that begin with zeros. Immutable.
+ * Additions of the server to the requests of sequences: control inputs, and states that begin with zeros. Immutable.
  *
  * @param settings the configuration of the model
  * @param values the contents of control inputs other than 0 and 1

@@ -34,7 +34,7 @@ final class GrowthCheck {
     }
 
     /**
-     * Adds what is in use at the end of a stretch. The first value is the one before the first stretch.
+     * Adds the number in use at the end of a stretch. The first value is the one before the first stretch.
      *
      * @param inUse the number; empty where it is not known
      */

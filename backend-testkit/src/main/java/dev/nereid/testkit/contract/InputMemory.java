@@ -10,7 +10,7 @@ final class InputMemory {
 
     private InputMemory() {}
 
-    /** Overwrites inputs, except those that are outputs too. */
+    /** Overwrites inputs, except for memory of outputs. */
     static void poison(List<TensorBuffer> inputs, List<MemorySegment> outputs) {
         for (TensorBuffer input : inputs) {
             boolean isOutput = outputs.stream()

@@ -32,7 +32,6 @@ final class LocalExecution implements AutoCloseable {
     /**
      * Prepares an execution.
      *
-     * @param model the model
      * @param examples the requests, at least one
      * @param nulls the places of null requests
      * @param memory allocates inputs and outputs; closed at the end

@@ -67,7 +67,6 @@ public final class LocalModel implements AutoCloseable {
      * Loads a model with one instance.
      *
      * @param provider creates the backend
-     * @param model the model
      * @return the model, owned by the caller
      * @throws BackendException if backend, model or instance cannot be created
      */
@@ -129,7 +128,7 @@ public final class LocalModel implements AutoCloseable {
     /**
      * Executes one request.
      *
-     * @param request the request; what it expects does not count
+     * @param request the request; its expected response does not count
      * @return the response, or the error with which the request failed
      * @throws AssertionError if the backend violates its contract
      */

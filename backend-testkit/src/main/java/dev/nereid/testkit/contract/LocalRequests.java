@@ -32,7 +32,6 @@ final class LocalRequests implements AutoCloseable {
     /**
      * Copies requests into memory that detects leaks and use after the end.
      *
-     * @param model the model
      * @param given the requests, at least one
      * @param nulls the places of null requests
      * @param memory allocates inputs and outputs
@@ -116,7 +115,7 @@ final class LocalRequests implements AutoCloseable {
         requests.forEach(request -> request.fail(error));
     }
 
-    /** Overwrites the inputs, except those that are outputs too. */
+    /** Overwrites the inputs, except for memory of outputs. */
     void poison(FakeBatch batch) {
         InputMemory.poison(inputs, outputs(batch));
     }

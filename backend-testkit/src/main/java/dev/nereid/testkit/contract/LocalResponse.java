@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What a model responded to one request. Immutable; the tensors are copies, in memory that is collected as garbage.
+ * The responses of a model to one request. Immutable; the tensors are copies, in memory that is collected as garbage.
  *
  * @param responses the outputs of each response by name: one response, or any number from a decoupled model
  * @param states the new values of states by the names of their outputs
@@ -29,7 +29,6 @@ public record LocalResponse(
      * Returns an output of the only response.
      *
      * @param name the name of the output
-     * @return the output
      * @throws AssertionError if the request failed, or has another number of responses, or none with that output
      */
     public Tensor output(String name) {

@@ -128,7 +128,7 @@ final class LocalTensors {
         });
     }
 
-    /** Fails if a tensor differs from what is expected. */
+    /** Fails if a tensor differs from the expected one. */
     static void checkEqual(String what, Tensor expected, Tensor actual) {
         if (expected.type() != actual.type()
                 || !expected.shape().equals(actual.shape())

@@ -18,7 +18,7 @@ record ResponseChecks(LocalModel local, ContractModel model) {
                 .toList();
     }
 
-    /** Requests each output by itself. */
+    /** Requests each output alone. */
     void requestOutputs() {
         for (ContractExample example : successful()) {
             for (TensorSpec output : model.settings().outputs()) {
@@ -43,7 +43,7 @@ record ResponseChecks(LocalModel local, ContractModel model) {
         }
     }
 
-    /** Lets the clients of a decoupled model read late. */
+    /** Makes the clients of a decoupled model read late. */
     void readLate() {
         for (ContractExample example : successful()) {
             LocalExecution slow = local.execution(List.of(example), Set.of());

@@ -22,7 +22,7 @@ final class SequenceChecks {
         this.model = model;
     }
 
-    /** Executes each sequence by itself, twice: nothing of the first time is used. */
+    /** Executes each sequence alone, twice: nothing of the first time is used. */
     void runAlone() {
         try (LocalModel local = LocalModel.load(provider, model)) {
             for (List<ContractExample> sequence : twice(model.sequences())) {

@@ -32,7 +32,6 @@ final class SequenceProgress {
         return List.copyOf(positioned);
     }
 
-    /** Returns the id of the sequence. */
     Sequence.Id id() {
         return requests.getFirst().sequence().orElseThrow().id();
     }
