@@ -109,12 +109,11 @@ public final class GrpcFrontend implements AutoCloseable {
      * Starts to listen.
      *
      * @param server the server; owned by the caller, and must outlive the front end
-     * @param options the options
      * @param groups the event loops and other threads to run on; owned by the caller, and must outlive the front end
      * @return the front end, to be closed by the caller
      * @throws IOException if the address cannot be listened on; {@link dev.nereid.api.tls.TlsFilesException} if a TLS file cannot
      *     be used
-     * @throws IllegalStateException if the program has other versions of libraries, such as those of a framework
+     * @throws IllegalStateException if the program has other versions of libraries, such as a framework's
      */
     public static GrpcFrontend start(InferenceServer server, GrpcOptions options, EventLoopGroups groups)
             throws IOException {
@@ -259,11 +258,7 @@ public final class GrpcFrontend implements AutoCloseable {
         return builder;
     }
 
-    /**
-     * Returns the address that the front end listens on.
-     *
-     * @return the address
-     */
+    /** Returns the address that the front end listens on. */
     public String address() {
         return options.address();
     }

@@ -104,8 +104,8 @@ public record GrpcOptions(
      *     them have responses that clients do not read, connections of such clients are closed
      * @param unreadBytes the bytes of large responses that may wait before connections of clients that do not read are
      *     closed
-     * @param transportBytes the maximum bytes of messages in the memory of the transport, those that arrive and those
-     *     that clients do not read; more are refused
+     * @param transportBytes the maximum bytes of messages in the memory of the transport, both arriving ones and
+     *     messages that clients do not read; more are refused
      * @param responseStall how long a client may read nothing while responses wait; empty for any time
      * @param handshakeTimeout how long the handshakes of TLS and HTTP/2 may take together; empty for any time
      * @param maxIdle how long a connection may have no call; empty for any time
@@ -145,7 +145,7 @@ public record GrpcOptions(
             maxIdle.ifPresent(time -> check(time.isPositive(), "maxIdle", time));
         }
 
-        /** Not the method of the options, whose defaults need these limits. */
+        /** Not the method of the options: the defaults of the options need these limits. */
         private static void check(boolean isGood, String name, Object value) {
             if (!isGood) {
                 throw new IllegalArgumentException(name + ": " + value + " (expected: > 0)");

@@ -27,7 +27,7 @@ final class ArrivingMessage {
     /** The memory that the message takes besides its bytes. */
     private long slack;
 
-    /** Whether gRPC keeps whole messages. */
+    /** {@code true} if gRPC keeps whole messages. */
     private final boolean isUnary;
 
     /** The memory of whole messages that gRPC keeps. */
@@ -36,10 +36,10 @@ final class ArrivingMessage {
     /** Bytes that are counted in tensor memory for this stream. */
     private long counted;
 
-    /** Whether the stream was refused; further data of it is dropped. */
+    /** {@code true} if the stream was refused; further data of it is dropped. */
     private boolean refused;
 
-    /** Whether the server closed the refused stream before its client ended it. */
+    /** {@code true} if the server closed the refused stream before its client ended it. */
     private boolean cutOff;
 
     ArrivingMessage(boolean isUnary) {

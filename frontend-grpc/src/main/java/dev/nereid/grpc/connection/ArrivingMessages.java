@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * loop of the connection.
  */
 final class ArrivingMessages {
-    /** The kind of a call and of what has arrived of it, for counting. */
+    /** The kind of a call and of its arrived part, for counting. */
     enum Kind {
         /** A call with any number of messages, none of which has arrived. */
         STREAMING,
@@ -65,9 +65,7 @@ final class ArrivingMessages {
         stream.setProperty(kind, newKind);
     }
 
-    /**
-     * Says whether a call may still wait for a request. All calls may but those in state {@code STREAMING_RECEIVED}.
-     */
+    /** Says whether a call may still wait for a request. All calls may, except in state {@code STREAMING_RECEIVED}. */
     boolean isWaitingForRequest(Http2Stream stream) {
         return stream.getProperty(kind) != Kind.STREAMING_RECEIVED;
     }

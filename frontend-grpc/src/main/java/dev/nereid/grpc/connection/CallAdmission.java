@@ -32,7 +32,7 @@ final class CallAdmission {
     private static final String NO_WINDOW =
             "too many calls for an initial window of less than " + MIN_WINDOW + " bytes";
 
-    /** The path of the inference method whose clients may send many messages with one call. */
+    /** The path of the inference method with many messages from the client in one call. */
     private static final AsciiString STREAMING = AsciiString.cached(
             "/" + GRPCInferenceServiceGrpc.getModelStreamInferMethod().getFullMethodName());
 
@@ -66,7 +66,7 @@ final class CallAdmission {
     }
 
     /**
-     * Refuses a call that exceeds a limit, before gRPC sees it. Resets a stream whose request ends with trailers: gRPC
+     * Refuses a call that exceeds a limit, before gRPC sees it. Resets a stream if its request ends with trailers: gRPC
      * clients send none, and gRPC would begin a second call on the same stream. Returns whether the call was refused or
      * reset.
      */
@@ -106,7 +106,7 @@ final class CallAdmission {
         return false;
     }
 
-    /** Returns the error of an unknown encoding, whose text begins as that of the transport. */
+    /** Returns the error of an unknown encoding; its text begins like the transport's. */
     private static InferenceException unknownEncoding(CharSequence encoding) {
         return InferenceException.refusal(
                 ErrorCode.UNSUPPORTED,

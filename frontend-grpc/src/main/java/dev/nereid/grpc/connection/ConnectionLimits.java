@@ -51,7 +51,7 @@ public final class ConnectionLimits extends Http2ConnectionAdapter {
     private int lastReset;
     private boolean disconnecting;
 
-    /** Whether the channel is closed. Its calls no longer count among those of all connections then. */
+    /** {@code true} once the channel is closed. Its calls no longer count for all connections then. */
     private boolean closed;
 
     ConnectionLimits(

@@ -37,7 +37,6 @@ final class EventLoopConnections {
     /**
      * Creates an event loop without connections.
      *
-     * @param eventLoop the event loop
      * @param calls the limit of the calls of all event loops
      * @param all a view of all event loops with connections
      */

@@ -17,8 +17,8 @@ import java.util.function.LongSupplier;
  *
  * <p>A connection is stalled while responses wait on it and no byte leaves, whatever window the client grants. A
  * connection that is stalled for too long is disconnected. If the waiting responses of all connections exceed the
- * limits, connections are disconnected at once until the rest fits: first those stalled longest, then those whose
- * clients read almost nothing. Clients that read are never affected.
+ * limits, connections are disconnected at once until the rest fits: first connections that are stalled longest, then
+ * connections with clients that read almost nothing. Clients that read are never affected.
  */
 public final class StalledConnections {
     /** The minimum time without progress on a stalled connection. Pauses of clients that read are shorter. */
@@ -103,8 +103,8 @@ public final class StalledConnections {
     }
 
     /**
-     * Chooses connections to disconnect until the waiting responses of the others fit. Those stalled longest are first,
-     * then those with the slowest clients.
+     * Chooses connections to disconnect until the waiting responses of the others fit. Connections that are stalled
+     * longest are first, then connections with the slowest clients.
      */
     @GuardedBy("lock")
     private List<Connection> excess(long now) {

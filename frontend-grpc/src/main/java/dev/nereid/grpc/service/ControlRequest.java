@@ -34,7 +34,7 @@ final class ControlRequest<Q> {
         this.reader = reader;
     }
 
-    /** A byte stream whose available bytes are its whole length. */
+    /** A byte stream; its available bytes are its whole length. */
     private static final class Bytes extends ByteArrayInputStream implements KnownLength {
         Bytes(byte[] bytes) {
             super(bytes);

@@ -26,7 +26,7 @@ public final class HealthService {
     /**
      * Creates the service.
      *
-     * @param server the server whose health is reported
+     * @param server the server that reports its health
      * @param services the names of services with the health of the server
      * @param timer the thread that checks for changes while there are watchers; must outlive the service
      */

@@ -302,7 +302,7 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
         return RequestProtocol.GRPC;
     }
 
-    /** Fails a call whose request was not submitted. */
+    /** Fails a call without a submitted request. */
     private void refuse(InferenceException error) {
         fail(server.refusals().refuse(RequestProtocol.GRPC, error));
     }

@@ -35,7 +35,6 @@ final class RepositoryMethods {
         this.server = server;
     }
 
-    /** Returns the methods. */
     static List<ServerMethodDefinition<?, ?>> of(InferenceServer server) {
         RepositoryMethods methods = new RepositoryMethods(server);
         return List.of(

@@ -34,7 +34,6 @@ final class SharedMemoryMethods {
         this.longTasks = longTasks;
     }
 
-    /** Returns the methods. */
     static List<ServerMethodDefinition<?, ?>> of(SharedMemory memory, Executor longTasks) {
         SharedMemoryMethods methods = new SharedMemoryMethods(memory, longTasks);
         return List.of(

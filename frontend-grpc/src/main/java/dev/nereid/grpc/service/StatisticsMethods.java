@@ -26,7 +26,6 @@ final class StatisticsMethods {
         this.models = models;
     }
 
-    /** Returns the method. */
     static List<ServerMethodDefinition<?, ?>> of(ModelCatalog models) {
         StatisticsMethods methods = new StatisticsMethods(models);
         return List.of(UnaryMethod.of(GRPCInferenceServiceGrpc.getModelStatisticsMethod(), methods::statistics));

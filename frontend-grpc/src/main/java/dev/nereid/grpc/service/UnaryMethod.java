@@ -60,7 +60,7 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
     }
 
     /**
-     * Creates a method that responds later, and whose requests may contain files.
+     * Creates a method that responds later, to requests that may contain files.
      *
      * @param <Q> the type of requests
      * @param <R> the type of responses
@@ -76,7 +76,7 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
                 new UnaryMethod<>(handler));
     }
 
-    /** Returns a method descriptor whose marshaller returns malformed requests as values. */
+    /** Returns a method descriptor with a marshaller that returns malformed requests as values. */
     static <Q, R> MethodDescriptor<Parsed<ControlRequest<Q>>, R> parsing(MethodDescriptor<Q, R> method) {
         return method.toBuilder(ControlRequest.marshaller(method), method.getResponseMarshaller())
                 .build();

@@ -18,7 +18,6 @@ sealed interface OutgoingMessage {
     /**
      * A response of the model. Owned by the holder.
      *
-     * @param response the response
      * @param isFinal whether it ends the request
      * @param byteSize its memory with the outputs that are sent
      */
@@ -42,7 +41,6 @@ sealed interface OutgoingMessage {
     /**
      * An error of the request. Immutable.
      *
-     * @param error the error
      * @param isRefusal whether the request was never submitted
      * @param isFinal whether it ends the request
      */

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param names the names in the request
  * @param isDecoupled whether its model is decoupled
  * @param bytes the length of the message
- * @param assembled the assembled request, whose memory belongs to the holder
+ * @param assembled the assembled request; its memory belongs to the holder
  * @param error the error; {@code null} if there is a request
  */
 record PreparedRequest(
@@ -26,7 +26,6 @@ record PreparedRequest(
     /**
      * Prepares a request. The message is not needed afterwards.
      *
-     * @param message the message
      * @param stream the dependencies of the call
      * @param context the context that the requests of the call share
      */

@@ -9,14 +9,14 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * once the request or the stream has ended. Lock-free; safe for use by any thread.
  *
  * <p>An action waits for one of two events. While messages wait, {@link #check} is called after each that is written.
- * While none waits, the flow is among those that the writer resumes when the transport is ready.
+ * While none waits, the writer resumes the flow when the transport is ready.
  */
 final class StreamFlow implements ResponseFlow {
     private final StreamWriter writer;
     private final StreamOutbox.Lane lane;
     private final FlowSignal signal = new FlowSignal(this::isOpen);
 
-    /** Whether the writer is to resume it. */
+    /** {@code true} while the writer is to resume it. */
     private final AtomicBoolean paused = new AtomicBoolean();
 
     StreamFlow(StreamWriter writer, StreamOutbox.Lane lane) {

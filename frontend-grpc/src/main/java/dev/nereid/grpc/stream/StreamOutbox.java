@@ -94,7 +94,7 @@ final class StreamOutbox {
     @GuardedBy("lock")
     private long openBytes;
 
-    /** Unfinished requests whose responses are ordered, in that order. */
+    /** Unfinished requests with ordered responses, in that order. */
     @GuardedBy("lock")
     private final ArrayDeque<Lane> ordered = new ArrayDeque<>();
 
@@ -115,7 +115,7 @@ final class StreamOutbox {
     @GuardedBy("lock")
     private long bytesAhead;
 
-    /** Whether a message was requested from the transport and has not arrived. */
+    /** {@code true} if a message was requested from the transport and has not arrived. */
     @GuardedBy("lock")
     private boolean reading;
 
@@ -237,7 +237,7 @@ final class StreamOutbox {
     /**
      * Decides whether another message is requested from the transport, never two at a time.
      *
-     * @param isRead whether the client reads what is written
+     * @param isRead whether the client reads written messages
      */
     boolean tryStartRead(boolean isRead) {
         lock.lock();

@@ -45,7 +45,7 @@ final class StreamWriter {
     private final StreamContext stream;
     private final CallContext context;
 
-    /** Whether the first error response of a model ends the call. A refusal never does. */
+    /** {@code true} if the first error response of a model ends the call. A refusal never does. */
     private final boolean isStrict;
 
     /** Drain requests since the last one was served; 0 while no thread writes. */

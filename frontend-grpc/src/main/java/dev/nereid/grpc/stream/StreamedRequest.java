@@ -56,7 +56,7 @@ final class StreamedRequest implements ResponseObserver {
         flow = isDecoupled ? new StreamFlow(writer, assigned) : null;
     }
 
-    /** Lets the model continue if it waits for its flow and that is open. */
+    /** Resumes the model if it waits for its flow and the flow is open. */
     void checkFlow() {
         StreamFlow waiting = flow;
         if (waiting != null) {

@@ -5,7 +5,6 @@ import dev.nereid.api.InferRequest;
 /**
  * An inference request with the settings of its responses. Immutable; the holder owns the request's memory.
  *
- * @param request the request
  * @param emptyFinalResponse whether a stream sends an empty final response if the request ends without a response
  * @param shared the request's tensors in shared memory
  */

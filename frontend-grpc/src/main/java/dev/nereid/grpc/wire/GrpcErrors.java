@@ -33,7 +33,7 @@ public final class GrpcErrors {
 
     private GrpcErrors() {}
 
-    /** Ends a call whose response was sent. */
+    /** Ends a call after its response was sent. */
     public static void succeed(ServerCall<?, ?> call) {
         call.close(Status.OK, new Metadata());
     }

@@ -4,13 +4,12 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A parsed inference request whose tensors lie in the received bytes. Immutable; readable as long as its bytes are,
- * and closed with them.
+ * A parsed inference request with tensors in the received bytes. Immutable; readable as long as its bytes are, and
+ * closed with them.
  *
  * @param bytes the message
  * @param names the names of the model, its version and the request
  * @param parameters the parameters of the request
- * @param inputs the inputs
  * @param outputs the requested outputs
  * @param rawContents the positions of the inputs' raw contents
  */
@@ -25,10 +24,8 @@ public record InferMessage(
     /**
      * An input.
      *
-     * @param name its name
      * @param datatype the name of its type
      * @param shape its dimensions
-     * @param parameters its parameters
      * @param contents the positions of its typed contents; several if the client wrote them in parts, empty if it wrote
      *     none
      */
@@ -39,12 +36,7 @@ public record InferMessage(
             Map<String, WireParameter> parameters,
             List<ByteRange> contents) {}
 
-    /**
-     * An output.
-     *
-     * @param name its name
-     * @param parameters its parameters
-     */
+    /** An output. */
     record Output(String name, Map<String, WireParameter> parameters) {}
 
     @Override

@@ -25,7 +25,7 @@ import java.util.Optional;
 public final class InferRequestAssembler {
     private static final int ALIGNMENT = 64;
 
-    /** A dimension of variable size, which the server refuses with a text of its own. */
+    /** A dimension of variable size, which the server refuses with a separate text. */
     private static final long VARIABLE = -1;
 
     /**
@@ -61,7 +61,7 @@ public final class InferRequestAssembler {
      * @param message the request message
      * @param model the model and version that the request names
      * @param context the deadline and headers of the gRPC call
-     * @return the request, whose memory belongs to the caller
+     * @return the request; its memory belongs to the caller
      * @throws InferenceException if the request violates the protocol, or if there is no memory
      */
     public AssembledRequest assemble(InferMessage message, ModelRef model, CallContext context) {
@@ -126,7 +126,7 @@ public final class InferRequestAssembler {
         };
     }
 
-    /** Allocates memory for the inputs whose data is part of the message. */
+    /** Allocates memory for the inputs with data in the message. */
     private MemorySegment allocateInputs(InferMessage message, List<InputContent> contents, List<TensorBuffer> owned) {
         long size = 0;
         long space = 0;
@@ -201,7 +201,7 @@ public final class InferRequestAssembler {
         return contents;
     }
 
-    /** Refuses negative dimensions and shapes whose byte size exceeds a {@code long}. The server checks the rest. */
+    /** Refuses negative dimensions and shapes with a byte size beyond a {@code long}. The server checks the rest. */
     private static void checkSize(InferMessage.Input input) {
         long size = DataType.ofName(input.datatype()).map(DataType::byteSize).orElse(1);
         size = Math.max(size, 1);

@@ -46,7 +46,6 @@ public final class InferResponseMessage extends InputStream implements Drainable
     /**
      * Writes the response to a unary call.
      *
-     * @param response the response
      * @param shared the request's tensors in shared memory; such outputs are not sent
      * @param array holds the message if it is small enough; not used otherwise until the message was read
      * @throws InferenceException if the message would be longer than the protocol allows
@@ -144,7 +143,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
         return written(writer);
     }
 
-    /** Returns the outputs, those in shared memory without their data. */
+    /** Returns the outputs; outputs in shared memory lack their data. */
     private static List<Output> outputs(InferResponse response, SharedTensors shared) {
         List<Output> outputs = new ArrayList<>(response.outputs().size());
         for (NamedTensor output : response.outputs()) {

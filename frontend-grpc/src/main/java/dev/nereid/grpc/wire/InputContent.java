@@ -5,10 +5,9 @@ import java.lang.foreign.MemorySegment;
 
 /** The location of an input's data. Readable as long as its message is. */
 sealed interface InputContent {
-    /** Returns the input. */
     InferMessage.Input input();
 
-    /** An input whose data is part of the message. */
+    /** An input with its data in the message. */
     sealed interface Inline extends InputContent {
         /** Returns the size of the data in memory. */
         long byteSize();
@@ -20,7 +19,6 @@ sealed interface InputContent {
     /**
      * Data in the layout of tensors.
      *
-     * @param input the input
      * @param bytes the message
      * @param range the position of the data
      */
@@ -39,7 +37,6 @@ sealed interface InputContent {
     /**
      * Data as typed contents, element by element.
      *
-     * @param input the input
      * @param contents the elements
      */
     record Typed(InferMessage.Input input, TypedContents contents) implements Inline {
@@ -57,7 +54,6 @@ sealed interface InputContent {
     /**
      * Data in shared memory of the client.
      *
-     * @param input the input
      * @param lease the lease of the part that holds the input, owned by the holder
      */
     record Shared(InferMessage.Input input, TensorBuffer lease) implements InputContent {}

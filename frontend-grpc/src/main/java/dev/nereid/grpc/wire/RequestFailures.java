@@ -17,7 +17,6 @@ public final class RequestFailures {
     /**
      * Refuses a call before its method sees it. Counts and logs the refusal, and fails the call.
      *
-     * @param call the call
      * @param refusals counts the refusal
      * @param error why the call is refused
      * @return a listener that ignores what the client sends

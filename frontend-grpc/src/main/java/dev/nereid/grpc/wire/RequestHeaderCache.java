@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * cached when it comes for the second time in a row in its slot. Confined to the event loop of its calls.
  *
  * <p>The same bytes are the same message, whatever happened to the models meanwhile; only the tensors behind them are
- * read anew. {@link InferMessageReader} reads all other messages, and reports errors.
+ * read again. {@link InferMessageReader} reads all other messages, and reports errors.
  */
 public final class RequestHeaderCache {
     private static final int MAX_HEADER_BYTES = 2048;

@@ -84,7 +84,6 @@ final class TypedContents {
      *
      * @param bytes the message that the input is part of
      * @param model the model's name, for errors
-     * @param input the input
      * @throws InferenceException if the bytes are no such message, or if the elements are not all of the type that the
      *     input declares
      */

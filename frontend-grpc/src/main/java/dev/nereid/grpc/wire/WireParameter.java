@@ -12,11 +12,7 @@ import java.util.Optional;
 
 /** The value of a parameter as received, which decodes itself. Immutable. */
 sealed interface WireParameter extends ParameterReader {
-    /**
-     * A value of a type that backends support.
-     *
-     * @param value the value
-     */
+    /** A value of a type that backends support. */
     record Value(ParameterValue value) implements WireParameter {}
 
     /**

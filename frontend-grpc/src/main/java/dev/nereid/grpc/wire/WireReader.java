@@ -179,9 +179,9 @@ final class WireReader {
     }
 
     /**
-     * Reads a length and narrows this reader to what follows it.
+     * Reads a length and narrows this reader to that many following bytes.
      *
-     * @return what {@link #leave} needs to widen it again
+     * @return the argument with which {@link #leave} widens it again
      */
     int enter() {
         int length = length();

@@ -45,8 +45,8 @@ final class WireWriter {
     }
 
     /**
-     * Returns the array that holds what was written. The content is from index 0 to {@link #size}, and valid until more
-     * is written.
+     * Returns the array that holds the written bytes. The content is from index 0 to {@link #size}, and valid until
+     * more is written.
      */
     byte[] array() {
         return bytes;
