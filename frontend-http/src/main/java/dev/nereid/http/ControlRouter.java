@@ -154,7 +154,7 @@ final class ControlRouter implements Handler<HttpServerRequest> {
         return path.startsWith(segment, name - segment.length()) ? path.substring(name + 1, verb) : "";
     }
 
-    /** Adds a route whose handler does not read the body. The response is written at once or later. */
+    /** Adds a route with a handler that does not read the body. The response is written at once or later. */
     private void addWithoutBody(Resource resource, String path, Consumer<HttpServerRequest> handler) {
         add(
                 resource,

@@ -9,8 +9,8 @@ import io.vertx.core.internal.ContextInternal;
 import java.util.function.Function;
 
 /**
- * Starts servers on event loops. Static functions only. A class beside {@link HttpFrontend}, which so can be loaded, and say
- * what is wrong, with a Vert.x that has not the types used here.
+ * Starts servers on event loops. Static functions only. A class beside {@link HttpFrontend}, so that the latter can be
+ * loaded with a Vert.x that lacks the types used here, and can report that.
  */
 final class EventLoopDeployment {
     private EventLoopDeployment() {}

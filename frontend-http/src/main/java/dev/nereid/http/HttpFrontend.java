@@ -72,7 +72,7 @@ public final class HttpFrontend implements AutoCloseable {
      * @return the running front end, to be closed by the caller
      * @throws IOException if the address cannot be listened on; {@link dev.nereid.api.tls.TlsFilesException} if a TLS
      *     file cannot be used
-     * @throws IllegalStateException if the program has other versions of libraries, such as those of a framework
+     * @throws IllegalStateException if the program has other versions of libraries, such as a framework's
      */
     public static HttpFrontend start(Vertx vertx, InferenceServer server, HttpOptions options) throws IOException {
         requireNonNull(vertx, "vertx");

@@ -122,7 +122,6 @@ public record HttpOptions(
     /**
      * Returns the same options with other security.
      *
-     * @param newSecurity the security
      * @return the new options
      */
     public HttpOptions withSecurity(HttpSecurity newSecurity) {

@@ -12,15 +12,15 @@ import io.vertx.core.http.HttpVersion;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Discards the rest of a request body whose response was already written. Confined to one event loop.
+ * Discards the rest of a request body after the response was written. Confined to one event loop.
  *
  * <p>The rest is read up to a limit: a connection that is closed while data arrives is reset, and its client may never
  * see the response.
  */
 public final class DiscardedBody {
     /**
-     * The minimum that is read beyond the limit. A client slightly beyond it therefore keeps the connection if it
-     * declared the length of the body; without a length the end may lie beyond what is read.
+     * The minimum of bytes read beyond the limit. A client slightly beyond it therefore keeps the connection if it
+     * declared the length of the body; without a length the end may lie beyond the bytes read.
      */
     private static final long MIN_EXCESS = 16 << 20;
 
@@ -31,8 +31,8 @@ public final class DiscardedBody {
     private static final long MAX_EXCESS = 64 << 20;
 
     /**
-     * The bytes read of JSON, whose limit is lower than that of tensors. Fewer are read if the limit of requests is
-     * lower still.
+     * The bytes read of JSON, which has a lower limit than tensors. Fewer are read if the limit of requests is lower
+     * still.
      */
     private static final long MIN_TEXT = 128 << 20;
 
@@ -126,8 +126,8 @@ public final class DiscardedBody {
     }
 
     /**
-     * Responds to a request whose body does not matter. A small body may come, also from a client that expects {@code
-     * 100 Continue}.
+     * Responds to a request with a body that does not matter. A small body may come, also from a client that expects
+     * {@code 100 Continue}.
      */
     public static void continueOrAnnounceClose(HttpServerRequest request, BodyLimits limits, Runnable sendResponse) {
         long maxBytes = maxUnauthorizedBytes(request, limits);

@@ -25,7 +25,6 @@ public final class ForwardedHeaderReader {
     /**
      * Reads the headers, with their names in the case of the client.
      *
-     * @param request the request
      * @param names found in the names of the headers to forward; empty if none are
      */
     public static ForwardedHeaders read(HttpServerRequest request, Optional<Pattern> names) {

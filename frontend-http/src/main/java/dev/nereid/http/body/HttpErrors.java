@@ -137,7 +137,7 @@ public final class HttpErrors {
         channel.unsafe().close(channel.voidPromise());
     }
 
-    /** Sets status and {@code Retry-After} of a response whose body the caller writes. */
+    /** Sets status and {@code Retry-After} of a response; the caller writes the body. */
     public static void setStatus(HttpServerResponse response, InferenceException error) {
         setRetryAfter(response, error);
         response.setStatusCode(status(error.code()));

@@ -28,9 +28,9 @@ public final class JsonBodyReceiver {
     private final BodyLimits limits;
     private final long maxInlineBytes;
     private final Function<MemorySegment, Prepared> reader;
-    /** Whether the body is not read any more. */
+    /** {@code true} if the body is not read any more. */
     private boolean refused;
-    /** Whether a worker reads the body, which must not be closed meanwhile. */
+    /** {@code true} while a worker reads the body, which must not be closed meanwhile. */
     private boolean isReadOnWorker;
 
     /**
@@ -40,7 +40,7 @@ public final class JsonBodyReceiver {
      * @param discard releases its memory if the client left meanwhile
      */
     public record Prepared(Runnable next, Runnable discard) {
-        /** Returns a result without memory of its own. */
+        /** Returns a result that holds no memory. */
         public static Prepared of(Runnable next) {
             return new Prepared(next, () -> {});
         }
@@ -67,9 +67,8 @@ public final class JsonBodyReceiver {
     /**
      * Receives a body, and responds to one that is refused.
      *
-     * @param request the request, none of whose body was read
-     * @param server the server, whose tensor memory holds the body
-     * @param limits the limits
+     * @param request the request, with an unread body
+     * @param server the server; its tensor memory holds the body
      * @param loop the event loop
      * @param reader reads the body, on the event loop or, if the text is long, on a worker; the bytes are valid until
      *     it returns. Its exceptions become error responses

@@ -7,15 +7,15 @@ import io.vertx.core.http.HttpConnection;
 import io.vertx.core.net.impl.ConnectionBase;
 
 /**
- * Counts the JSON bytes on the heap that wait for one client. Most of them are queued before the transport, whose own
- * buffer is limited. Confined to the event loop of the connection.
+ * Counts the JSON bytes on the heap that wait for one client. Most of them are queued before the transport, which has a
+ * limited buffer. Confined to the event loop of the connection.
  */
 public final class QueuedBytes {
     private static final AttributeKey<QueuedBytes> KEY = AttributeKey.valueOf(QueuedBytes.class, "count");
 
     private long count;
     private long added;
-    /** The bytes that waited at the last measurement, those in the transport's buffers included. */
+    /** The bytes that waited at the last measurement, including bytes in the transport's buffers. */
     private long pendingBefore;
 
     private long drainNanos;

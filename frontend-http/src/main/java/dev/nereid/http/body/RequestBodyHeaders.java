@@ -54,7 +54,7 @@ public record RequestBodyHeaders(long bodyLength, long jsonLength, ContentCoding
     }
 
     /**
-     * Reads the headers of a request whose body is all JSON.
+     * Reads the headers of a request with a body that is all JSON.
      *
      * @throws InferenceException if they declare more than is accepted
      */

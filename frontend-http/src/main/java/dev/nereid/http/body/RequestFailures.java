@@ -44,7 +44,6 @@ public final class RequestFailures {
      * Logs a request that failed in the server.
      *
      * @param id the request's id; empty if it has none
-     * @param model the model
      * @return the error of the response
      */
     public static InferenceException fail(InferenceServer server, String id, Object model, InferenceException error) {

@@ -17,7 +17,7 @@ public final class RequestMemory implements Runnable, SegmentAllocator {
     private final TensorMemory memory;
     private final SharedMemory shared;
     private final List<TensorBuffer> buffers = new ArrayList<>(2);
-    /** Those of the buffers that are leases, whose registrations end before the response is sent. */
+    /** The buffers that are leases: their registrations end before the response is sent. */
     private List<SharedMemory.Lease> leased = List.of();
 
     public RequestMemory(TensorMemory memory, SharedMemory shared) {

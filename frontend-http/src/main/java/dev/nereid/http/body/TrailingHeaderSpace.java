@@ -119,7 +119,7 @@ public final class TrailingHeaderSpace {
         requests.poll();
     }
 
-    /** Keeps the blanks at the end of a line. Of a value of several lines, those of the last line are kept. */
+    /** Keeps the blanks at the end of a line. Of a value of several lines, the blanks of the last line are kept. */
     private void lineRead(ByteBuf bytes, int start, int end) {
         if (start == end) {
             return;

@@ -33,7 +33,7 @@ import org.slf4j.LoggerFactory;
  * they have an event loop or memory. Confined to the accepting thread, but for the methods that say otherwise.
  *
  * <p>At the limit a connection is evicted for each new one: first one with a slow TLS handshake, then the one that has
- * been idle for the longest time, then the one whose handshake began first. Without any of these the new connection is
+ * been idle for the longest time, then the one with the oldest handshake. Without any of these the new connection is
  * closed at once. When the process has no file descriptor for another connection, nothing is accepted for a second.
  */
 public @Sharable // by the listeners of one port, which have one socket
@@ -89,7 +89,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private final boolean isEncrypted;
     private final Handshakes handshakes;
     private int pending;
-    /** Whether nothing is accepted, for lack of file descriptors. */
+    /** {@code true} while nothing is accepted, for lack of file descriptors. */
     private boolean isPaused;
     /** The number of connections accepted in a row, refused ones included. */
     private int accepted;

@@ -44,7 +44,6 @@ final class ConnectionDeadlines {
     /**
      * Creates the state of a new connection.
      *
-     * @param timeouts the timeouts
      * @param now the time, in nanoseconds from any origin
      */
     ConnectionDeadlines(HttpTimeouts timeouts, long now) {
@@ -101,7 +100,7 @@ final class ConnectionDeadlines {
         return hasResponded;
     }
 
-    /** Returns the number of requests whose header was read and whose response is not complete. */
+    /** Returns the number of requests after their header was read and before their response is complete. */
     int inProgress() {
         return inProgress;
     }

@@ -139,8 +139,8 @@ final class ConnectionDrain {
     }
 
     /**
-     * Closes the connections without a request, also those with a part of a header. Connections that were accepted or
-     * used a moment ago stay open, since a request may be on its way.
+     * Closes the connections without a request, including connections with a part of a header. Connections that were
+     * accepted or used a moment ago stay open, since a request may be on its way.
      */
     private void closeIdle() {
         long now = clock.getAsLong();

@@ -64,7 +64,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
     /** The maximum time to drain a client's long texts. It applies while there is no memory for others. */
     private static final long MAX_READ_NANOS = TimeUnit.SECONDS.toNanos(60);
 
-    /** The maximum to count of the buffers of one connection. The rest is tensors, which have a limit of their own. */
+    /** The maximum to count of the buffers of one connection. The rest is tensors, which have a separate limit. */
     private static final long MAX_COUNTED_BYTES = 256 << 10;
 
     /** Receives the requests that the server refuses before any handler. */
@@ -77,7 +77,6 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
          * A request was refused.
          *
          * @param path its path; empty if unknown
-         * @param cause the cause
          * @param status the status of the response
          */
         void refused(String path, RefusalCause cause, int status);
@@ -108,7 +107,6 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
      *
      * @param context the event loop
      * @param options the HTTP options
-     * @param connectionOptions the connection options
      * @param acceptor the acceptor of connections, shared by the event loops of one port
      * @param requests the handler of requests
      * @param refusals receives the requests that never reach the handler
@@ -360,10 +358,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
         }
     }
 
-    /**
-     * Closes stalled connections, and returns the bytes of the others. Stalled are those whose clients have not read
-     * for the longest time.
-     */
+    /** Closes stalled connections, the longest stalled first, until the others fit; returns the bytes of the others. */
     private long closeStalled(long taken, long allowed) {
         long left = taken;
         List<ServerConnection> stalled = connections.values().stream()

@@ -9,7 +9,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 
 /**
- * Connections of a port whose TLS handshake is not complete. Safe for use by any thread: guarded by a lock, which is
+ * Connections of a port with an incomplete TLS handshake. Safe for use by any thread: guarded by a lock, which is
  * acquired twice for each connection.
  */
 final class Handshakes {
@@ -37,7 +37,7 @@ final class Handshakes {
         }
     }
 
-    /** Removes a connection whose handshake is complete, or that is closed. */
+    /** Removes a connection after its handshake is complete, or it is closed. */
     void end(Channel connection) {
         lock.lock();
         try {

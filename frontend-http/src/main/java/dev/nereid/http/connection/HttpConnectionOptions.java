@@ -9,7 +9,6 @@ import java.time.Duration;
  * Connection options of a port: limit, timeouts and drain window. Immutable, but for what the limiter counts.
  *
  * @param limiter limits the number of connections; may be shared with other ports
- * @param timeouts the timeouts
  * @param drainWindow how long a closing port serves requests and announces with each response that the connection will
  *     be closed
  * @param closeTimeout how long closing waits for requests in flight
@@ -30,7 +29,7 @@ public record HttpConnectionOptions(
      * Returns options with any number of connections. They have the default timeouts, no drain window, and half a
      * minute to close.
      *
-     * @return new options, with a limiter of their own
+     * @return new options, with a new limiter
      */
     public static HttpConnectionOptions unlimited() {
         return new HttpConnectionOptions(
@@ -50,7 +49,6 @@ public record HttpConnectionOptions(
     /**
      * Returns the same options with other timeouts.
      *
-     * @param timeouts the timeouts
      * @return the changed options
      */
     public HttpConnectionOptions withTimeouts(HttpTimeouts timeouts) {

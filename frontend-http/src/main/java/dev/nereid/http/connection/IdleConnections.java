@@ -51,7 +51,6 @@ final class IdleConnections {
     /**
      * A connection that was idle when it was found. Immutable.
      *
-     * @param connection the connection
      * @param hasResponded whether it had served a request
      * @param since when it became idle; it was used if that has changed
      */

@@ -47,8 +47,8 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
     private boolean isLineInvalid;
 
     /**
-     * Whether the next content is handled immediately. That is so if it is the first of its request, and no earlier
-     * request is in progress.
+     * {@code true} if the next content is handled immediately: it is the first of its request, and no earlier request
+     * is in progress.
      */
     private boolean isHandledImmediately;
 

@@ -86,7 +86,6 @@ final class ServerConnection implements IdleConnections.Connection {
      *
      * @param server the event loop's server
      * @param channel the transport
-     * @param timeouts the timeouts
      * @param blanks keeps the blanks at the end of header values; null if headers are not forwarded
      * @param isAcceptedDuringDrain whether the drain had begun before
      */

@@ -93,7 +93,7 @@ final class ControlRequests {
         return json.firstMember();
     }
 
-    /** Reads a parameter that the reference server does not know, with an error of its own. */
+    /** Reads a parameter that the reference server does not know, hence with a separate error. */
     private static boolean readForce(JsonReader json) {
         byte first = json.peek();
         if (first != 't' && first != 'f') {

@@ -33,7 +33,6 @@ public final class ModelHandler {
     /**
      * Creates the handler of one event loop.
      *
-     * @param models the models
      * @param context the event loop
      */
     public ModelHandler(ModelCatalog models, Context context) {

@@ -47,7 +47,6 @@ public final class SharedMemoryHandler {
                         isCuda ? json -> writeCuda(json, region) : json -> writeSystem(json, region)));
     }
 
-    /** Registers a region. */
     public void register(HttpServerRequest request, String region) {
         receive(request, body -> {
             register(body, region);

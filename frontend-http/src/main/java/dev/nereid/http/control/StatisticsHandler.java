@@ -24,7 +24,6 @@ public final class StatisticsHandler {
     /**
      * Creates the handler of one event loop.
      *
-     * @param models the models
      * @param context the event loop
      */
     public StatisticsHandler(ModelCatalog models, Context context) {

@@ -55,7 +55,6 @@ final class GenerateExchange implements ResponseObserver {
     /**
      * Prepares a request.
      *
-     * @param server the server
      * @param inferRequest the request to submit
      * @param request the HTTP request
      * @param loop the event loop

@@ -37,8 +37,6 @@ public final class GenerateHandler {
     /**
      * Creates the handler of one event loop, on that loop.
      *
-     * @param server the server
-     * @param limits the limits
      * @param forwardedHeaders matches the names of headers that become parameters
      * @param context the event loop
      * @param jsonMemory limits the memory of long texts

@@ -65,7 +65,7 @@ final class GenerateRequestReader {
     }
 
     /**
-     * Reads the request, whose memory frees the inputs.
+     * Reads the request; its memory frees the inputs.
      *
      * @param ref the model as received
      * @param headers the headers that become parameters

@@ -32,7 +32,7 @@ import org.slf4j.LoggerFactory;
  * Sends the responses of one {@code generate_stream} request as server-sent events. Confined to its event loop, but for
  * the observer's methods, which submit tasks to it.
  *
- * <p>Models produce responses as fast as they can, and neither they nor an event loop may wait for a client. So unsent
+ * <p>Models produce responses as fast as they can, and a model or an event loop may not wait for a client. So unsent
  * bytes are counted, from the arrival of a response until the transport has its last byte; beyond
  * {@link #MAX_UNSENT_BYTES} the request is cancelled and the connection closed, which frees all of them. The thread
  * that delivers responses increases the count, the event loop decreases it.
@@ -72,7 +72,7 @@ final class GenerateStreamExchange implements ResponseObserver {
     private long waiting;
 
     private long reserved;
-    /** Whether further responses are dropped. */
+    /** {@code true} once further responses are dropped. */
     private volatile boolean cancelled;
 
     private Cancellation cancellation = () -> {};
@@ -80,7 +80,6 @@ final class GenerateStreamExchange implements ResponseObserver {
     /**
      * Prepares a request.
      *
-     * @param server the server
      * @param inferRequest the request to submit
      * @param request the HTTP request
      * @param loop the event loop

@@ -27,7 +27,6 @@ final class GenerateWriteTask implements Runnable {
     /**
      * Takes ownership of a response.
      *
-     * @param response the response
      * @param abandoned whether the client is gone
      * @param memory limits the memory of all texts
      * @param isEvent whether it is an event of a stream

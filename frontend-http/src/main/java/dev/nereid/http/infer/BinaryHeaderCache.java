@@ -11,7 +11,7 @@ final class BinaryHeaderCache {
     private record Entry(long lengths, MultiMap headers) {}
 
     /**
-     * Finds the headers of a response. Caches those of lengths that come for the second time in a row.
+     * Finds the headers of a response. Caches the headers if their lengths come for the second time in a row.
      *
      * @param jsonSize the number of bytes of the body that are JSON
      * @param size the number of bytes of the body

@@ -50,9 +50,9 @@ final class InferExchange {
     /** The request's id, once it was read. */
     private String id = "";
 
-    /** Whether the body is not read any more. */
+    /** {@code true} if the body is not read any more. */
     private boolean refused;
-    /** Whether a worker reads the body, which must not be closed meanwhile. */
+    /** {@code true} while a worker reads the body, which must not be closed meanwhile. */
     private boolean isReadOnWorker;
 
     InferExchange(
@@ -141,7 +141,7 @@ final class InferExchange {
         }
     }
 
-    /** Returns the number of bytes to read. They are those of the JSON, or those of a raw string, which is copied. */
+    /** Returns the number of bytes to read. They are the bytes of the JSON, or of a raw string, which is copied. */
     private long bytesToRead() {
         long jsonLength = headers.jsonLength(body.size());
         boolean isString = jsonLength == 0
@@ -245,7 +245,7 @@ final class InferExchange {
                 model, read.id(), read.inputs(), read.outputs().requested(), parameters, read.options(), memory);
     }
 
-    /** Refuses a request whose body has not arrived completely. */
+    /** Refuses a request before its body has arrived completely. */
     private void refuseUnread(InferenceException error) {
         DiscardedBody.announceClose(request, handler.limits());
         refuse(error);

@@ -37,7 +37,6 @@ public final class InferHandler {
     /**
      * Creates the handler of one event loop, on that loop.
      *
-     * @param server the server
      * @param limits the limits of bodies
      * @param forwardedHeaders matches the names of headers that become parameters
      * @param context the event loop

@@ -10,7 +10,6 @@ import java.util.Map;
  * The parsed body of an inference request. Immutable as a view of its memory.
  *
  * @param id the request's id; empty for none
- * @param inputs the inputs
  * @param outputs the requested outputs and their formats
  * @param parameters the parameters for the backend
  * @param options the parameters for the server

@@ -183,7 +183,6 @@ final class InferResponseObserver implements ResponseObserver {
     /**
      * An error in place of outputs that could not be written. Immutable.
      *
-     * @param error the error
      * @param contentType the content type of errors of this kind
      */
     private record Failure(InferenceException error, CharSequence contentType) {}

@@ -95,7 +95,6 @@ final class InferResponseWriter {
     /**
      * A body written by a worker. Owned by the thread that has it.
      *
-     * @param body the body
      * @param textBytes the length of the text at its start
      * @param binaryBytes the number of bytes of outputs behind the text
      */

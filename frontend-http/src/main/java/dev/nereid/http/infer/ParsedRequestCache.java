@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  * Parsed-request cache: JSON texts of repeated requests and their parsed content. Confined to one event loop. An
  * entry holds a text of at most {@value #MAX_JSON_BYTES} bytes, and none of the request's memory.
  *
- * <p>Only a valid text is cached, at once, and only if nothing but the bytes behind it can differ the next time: one
- * without an id, without elements of its own and without shared memory.
+ * <p>Only a valid text is cached, at once, and only if nothing but the bytes behind it can differ the next time: a text
+ * without an id, without elements of tensors and without shared memory.
  */
 final class ParsedRequestCache {
     private static final int MAX_JSON_BYTES = 2048;
@@ -35,12 +35,12 @@ final class ParsedRequestCache {
     }
 
     /**
-     * Reads a request whose text is cached.
+     * Reads a request with a cached text.
      *
      * @param model the name of the model, which gives clients of different models different slots
      * @param body the whole body
      * @param jsonLength the number of bytes of the body that are JSON
-     * @return the request, whose inputs view the body; {@code null} if the text is not cached
+     * @return the request; its inputs view the body; {@code null} if the text is not cached
      */
     @Nullable
     InferRequestBody get(String model, MemorySegment body, long jsonLength) {

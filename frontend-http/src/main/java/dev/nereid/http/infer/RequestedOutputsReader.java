@@ -29,7 +29,7 @@ final class RequestedOutputsReader {
     /**
      * Creates the reader of a request's outputs.
      *
-     * @param json a text whose syntax was checked
+     * @param json a text with checked syntax
      * @param id the id of the request, for errors
      * @param shared reads shared memory parameters
      */

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * holds a JSON text of at most {@value #MAX_JSON_BYTES} bytes, and none of the response's memory.
  *
  * <p>A response is cached when it comes for the second time in a row in its slot, if all its outputs are binary, since
- * the text holds the elements of others, and if it has neither id nor parameters, which usually differ each time.
+ * the text holds the elements of others, and if it has no id and no parameters, which usually differ each time.
  */
 final class ResponseHeaderCache {
     private static final int MAX_JSON_BYTES = 2048;
@@ -22,7 +22,6 @@ final class ResponseHeaderCache {
     /**
      * Finds the template of a response.
      *
-     * @param response the response
      * @param outputs the formats of its outputs
      * @return the template; {@code null} if it is not cached
      */
@@ -44,7 +43,6 @@ final class ResponseHeaderCache {
      * Caches the template of a repeated response. Does so if the response comes for the second time in a row in its
      * slot, and may come again.
      *
-     * @param response the response
      * @param outputs the formats of its outputs
      * @param json the bytes that were written, which begin with the JSON text
      * @param jsonSize the number of bytes of the text

@@ -43,7 +43,7 @@ final class ResponseTemplate {
     /**
      * Creates the template of a response.
      *
-     * @param response a response without id and parameters, whose outputs are all binary
+     * @param response a response without id and parameters, with binary outputs only
      * @param json the written bytes, which begin with the text
      * @param jsonSize the length of the text
      */

@@ -28,7 +28,7 @@ final class DecimalRounding {
 
     private static final Format FLOAT = new Format(23, 0xFF, -64, 38, -17, 10);
     private static final Format DOUBLE = new Format(52, 0x7FF, -342, 308, -4, 23);
-    /** The smallest power of five whose inverse is that of a 64-bit number. */
+    /** The smallest power of five that is the inverse of a 64-bit number. */
     private static final int MIN_INVERSE_POWER = -27;
 
     private static final long[] HIGH = new long[DOUBLE.maxPower - DOUBLE.minPower + 1];

@@ -81,7 +81,7 @@ public final class JsonChunks implements AutoCloseable {
         take().forEach(ByteBuf::release);
     }
 
-    /** A chunk whose release returns its reserved memory. */
+    /** A chunk that returns its reserved memory when it is released. */
     private static final class Chunk extends UnpooledHeapByteBuf {
         private final JsonMemoryLimiter memory;
         private final long reserved;

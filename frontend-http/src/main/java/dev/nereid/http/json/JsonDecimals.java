@@ -8,8 +8,8 @@ final class JsonDecimals {
     /** Numbers below ten to this power are written without exponent. */
     private static final int MAX_PLAIN_DIGITS = 21;
     /**
-     * The maximum number of zeros after the point without an exponent. It applies to numbers below one; those with more
-     * zeros are written with exponent.
+     * The maximum number of zeros after the point without an exponent. It applies to numbers below one; numbers with
+     * more zeros are written with exponent.
      */
     private static final int MAX_LEADING_ZEROS = 5;
 
@@ -21,7 +21,7 @@ final class JsonDecimals {
     /**
      * Writes a decimal number without trailing zeros.
      *
-     * <p>Most numbers take no branch, since neither the number of digits nor the place of the point is predictable.
+     * <p>Most numbers take no branch, since the number of digits and the place of the point are not predictable.
      * Instead all possible bytes are written, and the next number overwrites the rest.
      *
      * @param digits seven to nine digits, less than 200,000,000

@@ -40,8 +40,6 @@ public final class JsonErrors {
      * Returns the error of a value of the wrong type.
      *
      * @param text the text of the reference server
-     * @param path the path of the value
-     * @param expected the expected value
      * @param got the actual value
      */
     public static InferenceException value(String text, String path, String expected, String got) {

@@ -53,9 +53,8 @@ public final class JsonFields {
     /**
      * Finds members of an object by name; of several with one name, the first counts.
      *
-     * @param json a text whose syntax was checked
+     * @param json a text with checked syntax
      * @param at the offset of a value, or {@link #ABSENT}; anything but an object has no members
-     * @param names the names
      * @param offsets filled with the offset of each value, or {@link #ABSENT}
      */
     public static void find(JsonReader json, int at, String[] names, int[] offsets) {
@@ -139,7 +138,7 @@ public final class JsonFields {
         return Base64.getDecoder().decode(ByteBuffer.wrap(text, 0, length));
     }
 
-    /** Returns the error of a member whose value has the wrong type. The value is at the reader's position. */
+    /** Returns the error of a member with a value of the wrong type. The value is at the reader's position. */
     static InferenceException unparsable(JsonReader json, String name, String problem) {
         return JsonErrors.value(
                 "Unable to parse '" + name + "': " + problem,

@@ -11,7 +11,7 @@ public final class JsonParameterValues {
     /**
      * Reads the value at the reader's position, which belongs to a parameter of the backend.
      *
-     * @throws InferenceException if it is neither a number nor a boolean nor a string
+     * @throws InferenceException if it is not a number, a boolean or a string
      */
     public static ParameterValue read(JsonReader json, JsonNumber number, String name) {
         byte first = json.peek();
@@ -26,7 +26,6 @@ public final class JsonParameterValues {
                 + "' has invalid type. It should be either 'int', 'bool', or 'string'.");
     }
 
-    /** Writes a value. */
     public static void write(JsonWriter json, ParameterValue parameter) {
         switch (parameter) {
             case ParameterValue.Bool bool -> json.raw(Boolean.toString(bool.value()));

@@ -13,7 +13,7 @@ import java.util.Arrays;
  * and a zero byte as the end. Syntax errors carry the texts and offsets of the reference server.
  *
  * <p>Reading starts with {@link #begin} and proceeds a value at a time; skipped values are valid and may be read again
- * after {@link #moveTo}, except for those of {@link #skipNumbers}.
+ * after {@link #moveTo}, except for values of {@link #skipNumbers}.
  */
 public final class JsonReader {
     private static final int STACK_WORD = 64;

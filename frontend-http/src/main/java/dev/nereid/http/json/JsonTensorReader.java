@@ -31,8 +31,8 @@ public final class JsonTensorReader {
     /**
      * Reads the data of an input.
      *
-     * @param json a text whose syntax was checked
-     * @param at the offset of the data, whose numbers need not have been checked; this throws if they are invalid
+     * @param json a text with checked syntax
+     * @param at the offset of the data; its numbers may be unchecked: this throws if they are invalid
      * @param input name, datatype and dimensions as received
      * @param memory allocates the elements
      * @return the elements
@@ -67,7 +67,7 @@ public final class JsonTensorReader {
     }
 
     /**
-     * Returns whether data with a shape whose first dimension is 0 was ignored. If that is the batch dimension, the
+     * Returns whether data was ignored since the first dimension of its shape is 0. If that is the batch dimension, the
      * server refuses the request; otherwise the caller must refuse it.
      */
     public boolean ignoredData() {
