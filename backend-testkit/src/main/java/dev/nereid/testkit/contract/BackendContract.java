@@ -50,9 +50,9 @@ import org.junit.jupiter.api.io.TempDir;
  * }
  * }
  *
- * <p>The configuration of the model and the given requests decide what is tested: batches, ragged and optional inputs,
+ * <p>The configuration of the model and the given requests select the tests: batches, ragged and optional inputs,
  * errors, sequences with their null requests and states, decoupled responses. A test that does not apply does not
- * exist; one that this system cannot make is skipped with the reason.
+ * exist; a test that this system cannot make is skipped with the reason.
  */
 public abstract class BackendContract {
     private static final int LOADS = 1000;
