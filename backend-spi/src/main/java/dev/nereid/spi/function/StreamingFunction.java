@@ -44,7 +44,7 @@ public interface StreamingFunction extends BackendProvider {
      *
      * @return the name: lower-case letters, digits, {@code _} and {@code -}; as in {@link BackendFunction#name()}
      *     unless overridden
-     * @throws IllegalStateException if the class has neither this method nor the annotation, or if its annotations declare
+     * @throws IllegalStateException if the class lacks both this method and the annotation, or if its annotations declare
      *     a setting that no model can have
      */
     @Override
