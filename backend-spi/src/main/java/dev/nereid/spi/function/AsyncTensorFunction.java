@@ -28,8 +28,8 @@ public interface AsyncTensorFunction extends BackendProvider {
      *
      * @return the name: lower-case letters, digits, {@code _} and {@code -}; as in {@link BackendFunction#name()}
      *     unless overridden
-     * @throws IllegalStateException if the class lacks both this method and the annotation, or if its annotations declare
-     *     a setting that no model can have
+     * @throws IllegalStateException if the class lacks both this method and the annotation, or if its annotations
+     *     declare a setting that no model can have
      */
     @Override
     default String name() {
