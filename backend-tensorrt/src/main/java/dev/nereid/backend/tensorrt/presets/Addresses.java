@@ -13,7 +13,7 @@ final class Addresses {
 
     private Addresses() {}
 
-    /** Returns whether a pointer points to an object: it is not null or an offset from null. */
+    /** Returns whether a pointer points to an object: null and offsets from null do not. */
     static boolean isObject(@Nullable Pointer pointer) {
         return pointer != null && Long.compareUnsigned(pointer.address(), LOWEST) >= 0;
     }
