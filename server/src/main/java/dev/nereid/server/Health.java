@@ -20,10 +20,10 @@ final class Health implements FatalErrorHandler {
     private final GpuAccess gpus;
     private final HeapWatch heap = new HeapWatch(JvmHeap::new, this);
 
-    /** Whether heap, metaspace or threads were exhausted. Nothing is promised after that but refusals and a close. */
+    /** Set when heap, metaspace or threads were exhausted. After that the server only refuses requests and can be closed. */
     private volatile boolean exhausted;
 
-    /** Whether a permanent thread has ended. Nothing starts another one. */
+    /** Set when a permanent thread has ended. Nothing starts another one. */
     private volatile boolean threadEnded;
 
     Health(SupervisionOptions options, GpuAccess gpus) {
@@ -58,7 +58,7 @@ final class Health implements FatalErrorHandler {
         BestEffort.run("end of a thread", () -> options.fatalErrors().onThreadEnded(thread));
     }
 
-    /** Returns the watch of the heap. */
+
     HeapWatch heap() {
         return heap;
     }

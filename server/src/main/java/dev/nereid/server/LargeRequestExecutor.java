@@ -125,8 +125,6 @@ final class LargeRequestExecutor implements AutoCloseable {
     /**
      * Submits a request in the background.
      *
-     * @param request the request
-     * @param observer the observer of its responses
      * @param submission checks and submits the request
      * @return the handle by which the caller cancels the request
      */

@@ -106,7 +106,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     /**
      * Starts a server and waits until every model is loaded or has failed. Blocks meanwhile. If a repository does not
-     * exist and the server is not to exit on errors, it loads nothing, and is neither live nor ready.
+     * exist and the server is not to exit on errors, it loads nothing, is not live and is not ready.
      *
      * @param options the server's options
      * @return the server, owned by the caller
@@ -148,14 +148,14 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Returns the client by which the program sends requests to models, and loads and unloads them. Actions on the stages of
-     * its requests run on threads of their own, with the context class loader of the thread that started the server; its
-     * observers are called on threads of the server, and never block.
+     * Returns the client by which the program sends requests to models, and loads and unloads them. Actions on the
+     * stages of its requests run on separate threads, with the context class loader of the thread that started the
+     * server; its observers are called on threads of the server, and never block.
      *
      * <p>Each response is closed before the server: until then its model is not unloaded. One that nothing refers to any more
      * is released, and logged.
      *
-     * @return the client, always the same, on whose requests nothing but the program waits
+     * @return the client, always the same; only the program waits for its requests
      */
     public ModelClient client() {
         return client;
@@ -228,8 +228,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Returns the handler to which a program reports fatal errors that it catches. An example is an error on a thread
-     * of its own. Those of the server's threads are reported already.
+     * Returns the handler to which a program reports fatal errors that it catches. An example is an error on one of the
+     * program's threads. The server reports errors on its threads already.
      *
      * @return the handler, always the same; passes errors on to that of {@link SupervisionOptions}
      */
@@ -346,12 +346,12 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Replaces the instances of a model by those of its present configuration while it serves. For programs that
-     * changed {@code instance_group} in the model's {@code config.pbtxt}. New instances are created, warmed up and
+     * Replaces the instances of a model by the instances of its present configuration while it serves. For programs
+     * that changed {@code instance_group} in the model's {@code config.pbtxt}. New instances are created, warmed up and
      * started first; then the instances that are no longer configured stop taking requests. They complete the requests
-     * that they have, and each is closed with the last of its responses. Instances whose groups differ in name alone stay.
-     * Blocks until the new instances serve, and the others are closed, which it awaits for a minute at most; an instance
-     * with sequences, which ends with them, is not awaited.
+     * that they have, and each is closed with the last of its responses. Instances stay if their groups differ in name
+     * alone. Blocks until the new instances serve, and the others are closed, which it awaits for a minute at most; an
+     * instance with sequences, which ends with them, is not awaited.
      *
      * @param model the model's name
      * @throws InferenceException {@link ErrorCode#NOT_FOUND} if there is no such model; {@link ErrorCode#UNAVAILABLE}
@@ -378,8 +378,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Begins to exit. From now on the server is neither live nor ready, while it still accepts requests. For programs
-     * that close what is in front of the server first. {@link #close} has to be called nevertheless.
+     * Begins to exit. From now on the server is not live and not ready, but still accepts requests. For programs that
+     * close their front ends before the server. {@link #close} has to be called nevertheless.
      */
     public void beginExit() {
         phase.compareAndSet(Phase.RUNNING, Phase.EXITING);
@@ -387,9 +387,9 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Ends sequences as soon as they are idle, and refuses requests to models with sequences. For programs whose front
-     * ends take no more requests, after {@link #beginExit}: sequences in the backlog get the slots of those that cannot go
-     * on. Never blocks. Later calls do nothing.
+     * Ends sequences as soon as they are idle, and refuses requests to models with sequences. For programs with front
+     * ends that refuse requests, after {@link #beginExit}. Sequences in the backlog get the slots of sequences that
+     * cannot go on. Never blocks. Later calls do nothing.
      */
     public void endSequences() {
         components.lifecycle().endSequences();

@@ -3,9 +3,8 @@ package dev.nereid.server;
 import static java.util.Objects.requireNonNull;
 
 /**
- * What a plugin brings beside backends. Immutable.
+ * An extension in a plugin other than a backend. Immutable.
  *
- * @param kind the kind
  * @param name the name of the repository agent, or the scheme of the storage
  * @param plugin the plugin's name
  */

@@ -23,8 +23,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Submits requests to the models that they ask for, or lets them wait until these are loaded. Safe for use by any thread;
- * never blocks.
+ * Submits requests to their models, or holds requests until the models are loaded. Safe for use by any thread; never
+ * blocks.
  */
 final class RequestSubmission implements Submission {
     private static final Logger LOG = LoggerFactory.getLogger(RequestSubmission.class);
@@ -40,7 +40,6 @@ final class RequestSubmission implements Submission {
     /**
      * Creates the submission of a server's requests.
      *
-     * @param models the models
      * @param demand lets requests wait for models that are loaded on demand; empty if none are
      * @param memory the pool for copies of what clients could change
      * @param refusals counts refused requests
@@ -59,7 +58,7 @@ final class RequestSubmission implements Submission {
         this.exhausted = exhausted;
     }
 
-    /** Refuses the requests of clients from now on, and accepts those of models whose requests are in progress. */
+    /** Refuses the requests of clients from now on, but accepts requests of models that execute a request already. */
     void closeToClients() {
         closedToClients = true;
     }
@@ -69,7 +68,7 @@ final class RequestSubmission implements Submission {
         closed = true;
     }
 
-    /** Submits a request that has just arrived. It follows those of its sequence that wait for a load. */
+    /** Submits a request that has just arrived. It follows earlier requests of its sequence that wait for a load. */
     Cancellation begin(InferRequest request, ResponseObserver observer, long arrivedNanos) {
         Resolution found;
         try {

@@ -11,11 +11,11 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What plugins bring to a server. Owned by the server; {@link #close} ends all of it.
+ * The backends, the response cache and the remote repositories of a server. Owned by the server; {@link #close} closes
+ * all of them.
  *
  * @param backends plugins and their backends
  * @param cache the response cache; empty for none
- * @param repositories the remote model repositories
  */
 record ServerPlugins(BackendRegistry backends, Optional<ServerCache> cache, RemoteRepositories repositories)
         implements AutoCloseable {

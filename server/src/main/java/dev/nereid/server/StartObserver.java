@@ -7,13 +7,13 @@ import dev.nereid.api.ResponseObserver;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * The observer of a request that starts a sequence: runs an action once the request is accepted. That is when it was
- * submitted, or before its client is notified of something else than a refusal. Safe for use by any thread.
+ * Runs an action once a request that starts a sequence is accepted. The request is accepted when it was submitted, or
+ * before its client receives anything but a refusal. Safe for use by any thread.
  */
 final class StartObserver extends ForwardingObserver {
     private final Runnable action;
 
-    /** Whether the action was run, or will never be. */
+    /** Set when the action has begun, or when the request was refused and the action never runs. */
     private final AtomicBoolean decided = new AtomicBoolean();
 
     StartObserver(ResponseObserver client, Runnable action) {

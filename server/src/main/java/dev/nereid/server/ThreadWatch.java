@@ -17,9 +17,10 @@ import org.slf4j.LoggerFactory;
 /**
  * Reports plugins that start ever more threads. Confined to the thread of the watchdog.
  *
- * <p>A thread belongs to the plugin whose class loader is its context class loader, which threads inherit from those that
- * start them. They are listed only if the process has many threads, and reported when those of one plugin have doubled since
- * the last time. The class loader of the plugin keeps their number, by which its models are ready or not.
+ * <p>A thread belongs to the plugin of its context class loader. A new thread inherits this class loader from the
+ * thread that starts it. Threads are listed only if the process has many, and reported when the threads of one plugin
+ * have doubled since the last report. The class loader of the plugin keeps their number, by which its models are ready
+ * or not.
  */
 final class ThreadWatch implements Watchdog.Watched {
     /** The number of threads of the process from which on they are listed. */
@@ -49,7 +50,6 @@ final class ThreadWatch implements Watchdog.Watched {
      * A plugin with many threads.
      *
      * @param plugin its class loader, which is named after it
-     * @param threads its threads
      */
     record Leak(PluginClassLoader plugin, List<Thread> threads) {}
 
@@ -140,7 +140,7 @@ final class ThreadWatch implements Watchdog.Watched {
         return ofPlugins;
     }
 
-    /** Returns the number of threads of the process from which on those of plugins are counted. */
+    /** Returns the minimum number of threads of the process at which the threads of plugins are counted. */
     private int smallest() {
         return pluginLimit == 0 ? MIN_THREADS : Math.min(MIN_THREADS, pluginLimit);
     }
