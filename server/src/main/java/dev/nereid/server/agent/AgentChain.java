@@ -20,11 +20,11 @@ import org.slf4j.LoggerFactory;
  * The repository agents of one load of a model, from the load to the unload. Confined to the control tasks of the model,
  * one at a time; blocks as long as the agents do.
  *
- * <p>The order of the reference server: {@link #load} calls the agents in the order of the configuration and passes each
- * the directory of the one before. If one fails, no further one is called, and those that were called hear of the failed
- * load in reverse order, that one included. Otherwise {@link #loadComplete} or {@link #loadFail} follows, in reverse
- * order; then {@link #unload} in the order of the configuration, and {@link #unloadComplete} in reverse. The last call
- * closes the agents, releases their plugins, and deletes their directories.
+ * <p>The order of the reference server: {@link #load} calls the agents in the order of the configuration and passes
+ * each the directory of the one before. If one fails, no further agent is called, and each called agent, the failed one
+ * included, receives the failure in reverse order. Otherwise {@link #loadComplete} or {@link #loadFail} follows, in
+ * reverse order; then {@link #unload} in the order of the configuration, and {@link #unloadComplete} in reverse. The
+ * last call closes the agents, releases their plugins, and deletes their directories.
  */
 public final class AgentChain {
     private static final Logger LOG = LoggerFactory.getLogger(AgentChain.class);

@@ -13,7 +13,8 @@ import java.util.SortedSet;
 import java.util.TreeSet;
 
 /**
- * Finds repository agents by name: those of plugins, then the bundled ones. Immutable; safe for use by any thread.
+ * Finds repository agents by name, first in plugins, then among the bundled ones. Immutable; safe for use by any
+ * thread.
  */
 public final class RepositoryAgents {
     private static final Map<String, RepositoryAgentProvider> BUNDLED =

@@ -8,7 +8,7 @@ import java.util.List;
  *
  * @param backends the installed backends and broken plugins
  * @param models the models of all repositories, by name
- * @param warnings what is probably not as intended, and belongs to no model
+ * @param warnings probable mistakes that belong to no model
  */
 public record CheckReport(List<BackendStatus> backends, List<ModelReport> models, List<String> warnings) {
     /** Copies the components. */

@@ -42,8 +42,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Checks one model after the other, up to their backends, which it keeps open until its close. Confined to one thread;
- * blocks.
+ * Checks models one after another, including their backends. It keeps the backends open until its close. Confined to
+ * one thread; blocks.
  */
 final class ModelCheck implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ModelCheck.class);

@@ -19,7 +19,7 @@ import java.util.TreeSet;
  * @param versions the versions that would be served; empty if they could not be found out
  * @param config the completed configuration of the highest version, as far as it could be completed
  * @param errors why the model cannot be served; empty if it can
- * @param warnings what is probably not as intended
+ * @param warnings probable mistakes in the model
  */
 public record ModelReport(
         String name,

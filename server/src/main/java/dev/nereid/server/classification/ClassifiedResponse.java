@@ -129,12 +129,10 @@ final class ClassifiedResponse implements InferResponse {
     }
 
     /**
-     * A lease of the classes of an output, and of the output itself, which keeps the request in flight.
+     * Leases the classes of an output, and the output, which keeps the request in flight.
      *
      * @param tensor the classes
      * @param memory their memory
-     * @param output the lease of the output
-     * @param closed whether the lease is closed
      */
     private record ClassesLease(Tensor tensor, ReferenceCountedMemory memory, TensorLease output, AtomicBoolean closed)
             implements TensorLease {

@@ -17,10 +17,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The requests in execution that cause one request to another model: none, one, or those of a batch. Immutable; used as the
- * backend may use them.
+ * The requests in execution that cause one request to another model. There are none, one, or the requests of a batch.
+ * Immutable; used as the backend may use them.
  *
- * @param requests the requests of clients among them
+ * @param requests the requests of clients, without null requests
  */
 record CausingRequests(List<InferenceRequest> requests) {
     static final CausingRequests NONE = new CausingRequests(List.of());

@@ -70,9 +70,9 @@ public final class ModelClients {
     }
 
     /**
-     * Creates the client of the program that embeds the server. Its actions on responses run on threads of their own, since
-     * they may block for ever, with the context class loader of the calling thread: not with that of a plugin, in whose
-     * execution a response may come.
+     * Creates the client of the program that embeds the server. Its actions on responses run on separate threads, since
+     * they may block for ever. They have the context class loader of the calling thread, not that of the plugin that
+     * sends the response.
      *
      * @param holders the holders of responses, which the program joins
      * @return its client
@@ -117,7 +117,9 @@ public final class ModelClients {
         return serving;
     }
 
-    /** Returns what a caller means by the name of a model: that of its own namespace, or else the only one. */
+    /**
+     * Returns the key of a named model: the model in the caller's namespace if there is one, else the name as given.
+     */
     String resolve(Optional<ModelRef> caller, String name) {
         String namespace = caller.map(model -> ModelKey.namespace(model.name())).orElse("");
         String own = ModelKey.of(namespace, name);
@@ -129,7 +131,7 @@ public final class ModelClients {
      * which is in progress.
      *
      * @param what {@code "load"} or {@code "unload"}
-     * @param asking the model that asks for it; empty for the program, for whose load nothing waits
+     * @param asking the model that asks for it; empty for the program, since nothing waits for its loads
      * @param loading whether the caller's load is in progress
      * @param name the name of the other model
      * @return to be run when it has ended

@@ -50,7 +50,7 @@ final class OutgoingRequest implements ModelRequest {
     private final ResponseHolder holder;
     private final String model;
     private final List<InputTensor> inputs = new ArrayList<>();
-    /** The inputs whose memory the server may know. */
+    /** The inputs with memory that the server may know. */
     private final List<Tensor> tensors = new ArrayList<>();
 
     /** Release the memory of the other inputs. */
@@ -303,7 +303,7 @@ final class OutgoingRequest implements ModelRequest {
         private final List<Runnable> memory;
         private final AtomicBoolean released = new AtomicBoolean();
 
-        /** Whether memory of an input is not kept, since it belongs to the caller; set before the request is sent. */
+        /** Set before the request is sent, if memory of an input belongs to the caller and is not kept. */
         private boolean isCallers;
 
         /** Takes over what releases memory of the caller. */

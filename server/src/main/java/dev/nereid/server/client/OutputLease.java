@@ -14,7 +14,7 @@ import java.lang.ref.Reference;
 final class OutputLease implements Runnable {
     private final HeldLease held;
 
-    /** What is registered with it runs when this object is not reachable. */
+    /** Runs the registered action when this object is not reachable. */
     private final Arena reachability = Arena.ofAuto();
 
     /**

@@ -24,7 +24,7 @@ final class ReceivedResponse implements ModelResponse {
     private final HeldResponse held;
     private final List<NamedTensor> outputs;
 
-    /** The scope of the outputs. What is registered with it runs when neither this object nor a tensor is reachable. */
+    /** The scope of the outputs. Runs the registered action when this object and all tensors are unreachable. */
     private final Arena reachability = Arena.ofAuto();
 
     /** Creates the view of a response. Its memory belongs to {@code held}. */

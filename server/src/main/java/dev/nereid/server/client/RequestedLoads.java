@@ -14,8 +14,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 
 /**
- * The loads and unloads that models ask for while they are loaded themselves, so that no circle of them waits for ever.
- * Safe for use by any thread; never blocks.
+ * Refuses loads and unloads that would wait for each other for ever. It knows which loads and unloads each model has
+ * asked for while it is loaded. Safe for use by any thread; never blocks.
  */
 final class RequestedLoads {
     private final ReentrantLock lock = new ReentrantLock();
@@ -24,7 +24,7 @@ final class RequestedLoads {
     @GuardedBy("lock")
     private final Map<String, List<Requested>> requested = new HashMap<>();
 
-    /** The load of a model, and whether that of the model which asked for it goes on. */
+    /** A requested load, and whether the load of the model that asked for it continues. */
     private record Requested(String model, BooleanSupplier isAwaited) {}
 
     /**

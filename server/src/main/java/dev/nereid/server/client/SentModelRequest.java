@@ -16,7 +16,9 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Delivers the responses of a request of a model to another one, from its submission to its end. */
+/**
+ * Delivers the responses of a model's request to another model. It lives from the submission to the end of the request.
+ */
 final class SentModelRequest implements ResponseObserver {
     private static final Logger LOG = LoggerFactory.getLogger(SentModelRequest.class);
 
