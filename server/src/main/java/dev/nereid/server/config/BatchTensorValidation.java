@@ -32,7 +32,7 @@ final class BatchTensorValidation {
         end = " for " + config.getName();
     }
 
-    /** Checks a configuration whose inputs and outputs were checked. */
+    /** Checks the batch inputs and outputs of a configuration, after its inputs and outputs were checked. */
     static void check(ModelConfig config) {
         BatchTensorValidation validation = new BatchTensorValidation(config);
         Set<String> derived = new HashSet<>();

@@ -11,7 +11,7 @@ import inference.ModelConfig;
 final class BatchTensors {
     private BatchTensors() {}
 
-    /** Returns an input that is derived; fails if it is wrong by itself. */
+    /** Returns the description of a derived input; fails if its entry in the configuration is wrong. */
     static BatchInput of(ModelConfig config, inference.BatchInput input) {
         String source = source(config, input);
         if (input.getTargetNameCount() == 0) {
@@ -32,7 +32,7 @@ final class BatchTensors {
         return input.getSourceInput(0);
     }
 
-    /** Returns how outputs are cut; fails if it is wrong by itself. */
+    /** Returns the description of how outputs are cut; fails if its entry in the configuration is wrong. */
     static BatchOutput of(ModelConfig config, inference.BatchOutput output) {
         String source = source(config, output);
         if (output.getTargetNameCount() == 0) {

@@ -174,11 +174,11 @@ public final class ConfigCompletion {
     }
 
     /**
-     * Adds what a backend found out about a model. The inputs and the outputs replace those of the configuration, of
-     * which {@link #replaced} warns, and whose label files and image formats are kept, since no backend has them; the largest batch, dynamic batching and the
-     * transaction policy are taken over only if the configuration has none. The reference server also lets a backend
-     * replace a configured largest batch; none of its backends but that for Python does so, and a configured value of
-     * these is never changed here.
+     * Adds what a backend found out about a model. The inputs and the outputs replace the configured ones;
+     * {@link #replaced} warns of this. Configured label files and image formats are kept, since no backend has them.
+     * The largest batch, dynamic batching and the transaction policy are taken over only if the configuration has none.
+     * The reference server also lets a backend replace a configured largest batch; none of its backends but that for
+     * Python does so, and a configured value of these is never changed here.
      *
      * @param config the configuration so far
      * @param completion the result of the backend
@@ -300,12 +300,11 @@ public final class ConfigCompletion {
     }
 
     /**
-     * Describes the configured tensors that the backend has replaced by other ones. A tensor that has got what its
-     * configuration lacks, and those of a list that is not configured, are no such.
+     * Describes the configured tensors that the backend has replaced by other ones. It skips tensors that only gained
+     * what their configuration lacks, and the tensors of a list that is not configured.
      *
      * @param config the configuration before its completion
      * @param completed the completed configuration
-     * @param version the version of the model
      * @return one warning with all of them; empty if all is as configured
      */
     public static List<String> replaced(ModelConfig config, ModelConfig completed, long version) {

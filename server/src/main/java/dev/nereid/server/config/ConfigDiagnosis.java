@@ -18,7 +18,7 @@ import java.util.stream.Collectors;
 /**
  * Finds the problems of a configuration's text, with positions and suggestions. Static functions only; they read files.
  *
- * <p>Each unknown field and each unknown value of an enum is a problem of its own. Any other problem ends the search, as
+ * <p>Each unknown field and each unknown value of an enum is a separate problem. Any other problem ends the search, as
  * it ends the parser.
  */
 public final class ConfigDiagnosis {
@@ -26,7 +26,7 @@ public final class ConfigDiagnosis {
     private static final String UNKNOWN_FIELDS = "unknown fields and/or extensions";
     private static final int MAX_PROBLEMS = 100;
 
-    /** The maximum number of unknown values: the text is parsed anew after each. */
+    /** The maximum number of unknown values: the text is parsed again after each. */
     private static final int MAX_VALUES = 10;
 
     /** The maximum number of problems in a reason. */

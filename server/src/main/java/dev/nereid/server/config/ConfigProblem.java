@@ -9,7 +9,7 @@ import java.util.regex.Pattern;
  *
  * @param line the line of the file, from 1; 0 if the problem has no position
  * @param column the column, from 1; 0 if the problem has no position
- * @param message what is wrong and what was expected
+ * @param message the mistake and the expected value
  * @param suggestion the probable spelling of a misspelt field or value; empty if there is none
  * @param sourceLine the line of the file, cut and without control characters; empty if there is none
  * @param sourceColumn the index of the position in {@code sourceLine}
@@ -28,7 +28,7 @@ public record ConfigProblem(
     /**
      * Creates a problem without a position.
      *
-     * @param message what is wrong and what was expected
+     * @param message the mistake and the expected value
      * @return the problem
      */
     public static ConfigProblem of(String message) {
@@ -45,7 +45,7 @@ public record ConfigProblem(
     }
 
     /**
-     * Describes the problem without its position. A suggestion takes the place of what was expected.
+     * Describes the problem without its position. A suggestion takes the place of the expected value.
      *
      * @return message and suggestion, if there is one
      */

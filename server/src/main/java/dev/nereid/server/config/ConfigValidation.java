@@ -89,7 +89,7 @@ public final class ConfigValidation {
     /**
      * Checks the groups of instances; ensembles have none.
      *
-     * @param config a configuration whose groups are filled in
+     * @param config a configuration with filled-in groups
      * @param gpus the numbers of the graphics processors that instances may run on; empty if there are none
      */
     public static void checkInstanceGroups(ModelConfig config, List<Integer> gpus) {

@@ -22,7 +22,7 @@ final class EnsembleValidation {
 
     private EnsembleValidation() {}
 
-    /** A tensor of an ensemble, with those that the step reads which writes it, and those that depend on it. */
+    /** A tensor of an ensemble, with the tensors that it depends on and that depend on it. */
     private static final class Node {
         private final String name;
         private final List<Node> before = new ArrayList<>();

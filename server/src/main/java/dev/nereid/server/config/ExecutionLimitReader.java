@@ -16,7 +16,7 @@ public final class ExecutionLimitReader {
     /**
      * Returns the supervision of a model.
      *
-     * @param config its configuration, whose parameter takes precedence
+     * @param config its configuration; a parameter in it takes precedence
      * @param server the supervision of models without it
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the parameter is no number of seconds
      */

@@ -27,8 +27,8 @@ import java.util.regex.Pattern;
 /**
  * Reads model configurations in protobuf's JSON format. Static functions only.
  *
- * <p>Strict: unknown fields are refused. Names are in snake case or lower camel case, those of enum values in any case. A
- * single value in place of an array is its only element, as for the reference server.
+ * <p>Strict: unknown fields are refused. Field names are in snake case or lower camel case, names of enum values in any
+ * case. A single value in place of an array is its only element, as for the reference server.
  */
 public final class ModelConfigJsonReader {
     private static final Pattern PLACE = Pattern.compile("at line \\d+ column \\d+");
@@ -41,8 +41,8 @@ public final class ModelConfigJsonReader {
      *
      * @param json any text
      * @return the content of the text, nothing added
-     * @throws InferenceException a {@linkplain InferenceException#isClientError client error} with what is wrong if the
-     *     text is no configuration
+     * @throws InferenceException a {@linkplain InferenceException#isClientError client error} that names the mistake if
+     *     the text is no configuration
      */
     public static ModelConfig read(String json) {
         return readWritten(json).config();

@@ -22,7 +22,7 @@ import java.util.List;
  * position and the expected field or value.
  */
 public final class ModelConfigReader {
-    /** The maximum depth of messages. Those of a configuration have less than ten levels. */
+    /** The maximum depth of messages. The messages of a configuration have less than ten levels. */
     static final int MAX_DEPTH = 100;
 
     private static final FieldDescriptor MAX_BATCH_SIZE =
@@ -53,7 +53,6 @@ public final class ModelConfigReader {
      * Reads a configuration file.
      *
      * @param repository the repository of the file; errors name the file relative to it
-     * @param file the file
      * @return the content of the file, nothing added
      * @throws InferenceException as {@link #readWritten}
      */
@@ -62,10 +61,9 @@ public final class ModelConfigReader {
     }
 
     /**
-     * Reads a configuration file, and what its owner wrote in it.
+     * Reads a configuration file, and the fields that its owner wrote.
      *
      * @param repository the repository of the file; errors name the file relative to it
-     * @param file the file
      * @return the content of the file, nothing added
      * @throws InferenceException {@link ErrorCode#INTERNAL}, with line, column and the expected text if the text is no
      *     configuration

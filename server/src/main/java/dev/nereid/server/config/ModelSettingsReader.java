@@ -33,19 +33,18 @@ public final class ModelSettingsReader {
      * @param config a configuration; if it is to be completed yet, inputs and outputs may be missing
      * @param version the version to be loaded
      * @return the settings
-     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if an input or output has no data type, or if what
-     *     is derived from a batch or belongs to sequences is wrong by itself
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if an input or output has no data type, or if the
+     *     configuration of batch inputs, batch outputs or sequences is wrong
      */
     public static ModelSettings settings(ModelConfig config, long version) {
         return settings(config, config.getInputList(), config.getOutputList(), version);
     }
 
     /**
-     * Returns what a backend sees of a configuration that it is to complete: without the inputs and outputs that have no data
-     * type yet, which only the JSON has.
+     * Returns the settings for a backend that is to complete a configuration. Inputs and outputs without a data type
+     * are only in the JSON.
      *
      * @param config the configuration so far
-     * @param version the version
      * @return the settings
      */
     public static ModelSettings settingsSoFar(ModelConfig config, long version) {

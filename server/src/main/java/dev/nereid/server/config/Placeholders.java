@@ -13,7 +13,7 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * Finds placeholders of templates that were not filled in: <code>${name}</code>, <code>{{ name }}</code> and
+ * Finds placeholders of templates that were not filled in. They are <code>${name}</code>, <code>{{ name }}</code> and
  * {@code <name>}. Static functions only.
  */
 public final class Placeholders {
@@ -35,8 +35,8 @@ public final class Placeholders {
     private Placeholders() {}
 
     /**
-     * Finds out whether a line of a configuration has a placeholder where it is wrong. Angle brackets elsewhere may be
-     * those of a message.
+     * Finds out whether a line of a configuration has a placeholder where it is wrong. Angle brackets elsewhere may
+     * belong to a message.
      *
      * @param line the line, or the part of a long one around the problem
      * @param position the position of the problem in it

@@ -24,7 +24,7 @@ final class SequenceTensors {
     private SequenceTensors() {}
 
     /**
-     * Returns the description; fails if a control or a state is wrong by itself.
+     * Returns the description; fails if the entry of a control or a state is wrong.
      *
      * @param config a configuration with sequence batching
      * @param maxIdle how long a sequence may have no request
@@ -127,7 +127,6 @@ final class SequenceTensors {
     /**
      * One of the lists with the values for false and true.
      *
-     * @param type the type of its values
      * @param name its name in the configuration
      * @param count how many values it has
      */

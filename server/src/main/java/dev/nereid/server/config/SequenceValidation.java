@@ -13,8 +13,8 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * Checks the sequence batching of configurations, with the texts of the reference server. What is wrong with a control by
- * itself is found by {@link SequenceTensors}.
+ * Checks the sequence batching of configurations, with the texts of the reference server. {@link SequenceTensors} finds
+ * mistakes within a single control.
  */
 final class SequenceValidation {
     private SequenceValidation() {}
