@@ -47,7 +47,7 @@ final class CatalogUpdater {
     /** Describes the models that are loaded on demand; empty in other modes. */
     private final Optional<ModelDescriber> describer;
 
-    /** Whether the readiness of the server depends on every load, since clients ask for none. */
+    /** Set if the readiness of the server depends on every load, since clients request none. */
     private final boolean countsAll;
 
     private final UnloadedModels unloaded = new UnloadedModels(MAX_UNLOADED);
@@ -68,7 +68,7 @@ final class CatalogUpdater {
         this.countsAll = countsAll;
     }
 
-    /** Lets the demand follow the models. Called once, before the first model is known. */
+    /** Sets the follower of the models that are loaded on demand. Called once, before the first model is known. */
     void follow(DemandModels follower) {
         demand = Optional.of(follower);
     }
@@ -189,10 +189,10 @@ final class CatalogUpdater {
     }
 
     /**
-     * Lets versions of a model serve in one step, in place of those that did. Drains what they replace.
+     * Replaces the serving versions of a model in one step. Drains the replaced generations.
      *
      * @param generations all versions that serve from now on
-     * @param present the versions in the repository, whose statistics are kept
+     * @param present the versions in the repository; their statistics are kept
      * @param isOverridden whether a client sent the files, so that the model cannot be loaded from them again
      */
     void serve(String model, NavigableMap<Long, Generation> generations, Set<Long> present, boolean isOverridden) {
@@ -219,7 +219,7 @@ final class CatalogUpdater {
         meters.retain(model, kept);
     }
 
-    /** Lets a model that is not loaded be loaded on demand. */
+    /** Adds a model that is not loaded, and is loaded on demand. */
     void await(OnDemandModel model, Set<Long> versions) {
         demand.ifPresent(follower -> follower.described(model));
         models.onDemand().add(model);
@@ -251,7 +251,7 @@ final class CatalogUpdater {
         return true;
     }
 
-    /** Describes a model anew, after an update of its generations. */
+    /** Describes a model again, after an update of its generations. */
     void refresh(String model) {
         models.update(model, entry -> entry == null ? null : entry.with(entry.versions()));
     }
@@ -301,7 +301,9 @@ final class CatalogUpdater {
                 .ifPresent(first -> models.update(first, entry -> entry != null && entry.isUnloaded() ? null : entry));
     }
 
-    /** Unloads everything, and shows what was still to be loaded as unloaded. Called once, after the last task. */
+    /**
+     * Unloads everything, and shows models that are still to be loaded as unloaded. Called once, after the last task.
+     */
     void unloadAll() {
         for (String model : models.keys()) {
             models.onDemand().remove(model);

@@ -26,12 +26,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs the tasks that load, update and unload models: one at a time for each model, any number of models at once. Safe
- * for use by any thread.
+ * Runs the tasks that load, update and unload models, one at a time for each model. Tasks of different models run at
+ * the same time, in any number. Safe for use by any thread.
  *
  * <p>The tasks of a model run in the order of their submission, on a virtual thread that ends with the last one. A task
- * waits for tasks of models that its model needs and for no others, so that tasks cannot block each other; what else
- * needs several models chains their stages. The lock guards the queues alone and is never held while a task runs.
+ * waits for tasks of models that its model needs and for no others, so that tasks cannot block each other; other
+ * operations on several models chain the stages of their tasks. The lock guards the queues alone and is never held
+ * while a task runs.
  */
 final class ControlTasks {
     /** How many tasks of one model may wait. */
@@ -93,7 +94,6 @@ final class ControlTasks {
      * Submits a task.
      *
      * @param model the model's name
-     * @param work the work
      * @return completed after the work, on the thread that did it; fails with {@link InferenceException} alone
      */
     CompletionStage<Void> submit(String model, Work work) {
@@ -103,13 +103,12 @@ final class ControlTasks {
     /**
      * Submits a task, unless the last one that waits is equal.
      *
-     * <p>Earlier ones are not compared: in A, B, A the last task decides what is served, so that it has to run again after
-     * B. Where B is a load without parameters, A runs twice although once would do; where A is one, its second run finds
-     * that nothing has changed. A running task is not shared either, since it may have read what has changed since.
+     * <p>Earlier ones are not compared: in A, B, A the last task decides what is served, so that it has to run again
+     * after B. Where B is a load without parameters, A runs twice although once would do; where A is one, its second
+     * run finds no change. A running task is not shared either, since it may have read the repository before a change.
      *
      * @param model the model's name
      * @param key equal for tasks that do the same
-     * @param work the work
      * @return completed after the work of the task that is shared, as by {@link #submit}
      */
     CompletionStage<Void> share(String model, Object key, Work work) {
@@ -210,7 +209,7 @@ final class ControlTasks {
         }
     }
 
-    /** Accepts no more tasks, and fails those that wait. Those that run go on. Later calls do nothing. */
+    /** Accepts no more tasks, and fails the waiting ones. Running tasks continue. Later calls do nothing. */
     void end() {
         List<Task> refused = new ArrayList<>();
         lock.lock();

@@ -16,7 +16,7 @@ final class LoadAgents {
     /** The load itself, and its generations that are not closed. */
     private final AtomicInteger uses = new AtomicInteger(1);
 
-    /** The generations of the load whose close has not begun. */
+    /** The number of generations of the load that have not begun to close. */
     private final AtomicInteger serving = new AtomicInteger();
 
     private volatile boolean isLoaded;

@@ -16,7 +16,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Loads many models, a limited number at a time, in a given order: a load begins when an earlier one ends. Begun once;
+ * Loads many models in a given order, a limited number at a time. A load begins when an earlier one ends. Begun once;
  * then safe for use by any thread.
  */
 final class LoadBatch {

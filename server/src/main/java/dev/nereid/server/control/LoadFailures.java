@@ -19,12 +19,11 @@ record LoadFailures(FatalErrorHandler fatalErrors) {
     private static final Logger LOG = LoggerFactory.getLogger(LoadFailures.class);
 
     /**
-     * Returns the failure of a load. An unexpected one is logged: such as a model that is too large for the heap. Clients
-     * see paths within the repository alone; the log has the whole ones.
+     * Returns the failure of a load. An unexpected failure is logged, such as a model that is too large for the heap.
+     * Clients see paths within the repository alone; the log has the whole ones.
      *
-     * @param directory the directory of the model
      * @param config its configuration, as far as it is known
-     * @param cause what was thrown
+     * @param cause the error or exception
      */
     InferenceException of(ModelDirectory directory, ModelConfig config, Throwable cause) {
         return switch (cause) {

@@ -50,7 +50,7 @@ final class LoadThreads implements LoadWaits {
     private final Semaphore permits;
     private final Semaphore pauses;
 
-    /** Whether a load had to wait with its permit, which is logged once. */
+    /** Set once a load had to wait with its permit, which is logged once. */
     private final AtomicBoolean noneLeft = new AtomicBoolean();
 
     private final Runnable whenFreed;
@@ -88,8 +88,8 @@ final class LoadThreads implements LoadWaits {
     }
 
     /**
-     * Runs a load when there is a permit, and waits for its end. Its waiting callers are bounded by those of {@link
-     * ControlTasks}.
+     * Runs a load when there is a permit, and waits for its end. {@link ControlTasks} bounds the number of its waiting
+     * callers.
      *
      * @throws InferenceException {@link ErrorCode#UNAVAILABLE} if no more loads begin; or as the load
      */

@@ -4,7 +4,7 @@ import dev.nereid.server.lifecycle.PreparedModel;
 import inference.ModelConfig;
 
 /**
- * What a model was last loaded from. Immutable.
+ * The configuration, files and plugin of a model's last load. Immutable.
  *
  * @param config its configuration before its backend was involved
  * @param hasMaxBatchSize whether {@code max_batch_size} was written, also as 0
@@ -30,8 +30,8 @@ record LoadedModel(ModelConfig config, boolean hasMaxBatchSize, ModelSource sour
     }
 
     /**
-     * Returns whether a model is configured as before, instance groups and version policy aside. What was completed counts
-     * as what was written: clients load configurations that they have read.
+     * Returns whether a model is configured as before, instance groups and version policy aside. A completed
+     * configuration counts like the written one, since clients load configurations that they have read.
      *
      * @param completed the configuration that serves
      */

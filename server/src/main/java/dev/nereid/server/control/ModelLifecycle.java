@@ -43,8 +43,8 @@ import java.util.function.Function;
 import java.util.function.LongSupplier;
 
 /**
- * Loads, serves and unloads the models of a repository, as the control mode says. Owns what it loads. Started and closed
- * once by the server; safe for use by any thread in between.
+ * Loads, serves and unloads the models of a repository, as the control mode says. Owns the models that it loads.
+ * Started and closed once by the server; safe for use by any thread in between.
  *
  * <p>This class connects the parts; each of them does one thing.
  */
@@ -233,7 +233,7 @@ public final class ModelLifecycle {
     /**
      * Returns whether models of the start are still loading.
      *
-     * @return whether one is neither loaded nor has failed, or not all are known
+     * @return {@code true} if a model has not been loaded and has not failed, or if not all models are known
      */
     public boolean isLoading() {
         return startup.isLoading();
@@ -324,10 +324,10 @@ public final class ModelLifecycle {
     }
 
     /**
-     * Replaces the instances of a model by those of its configuration, read anew. Each of its versions is updated while
-     * the model serves: new instances are created, warmed up and started first, then the instances that are no longer
-     * configured stop taking requests; they complete the requests that they have, and are closed by themselves.
-     * Instances that differ in nothing but the names of their groups stay. Blocks meanwhile.
+     * Reads the configuration of a model again, and replaces the model's instances by the configured ones. Each of its
+     * versions is updated while the model serves: new instances are created, warmed up and started first, then the
+     * instances that are no longer configured stop taking requests; they complete the requests that they have, and are
+     * then closed. Instances that differ in nothing but the names of their groups stay. Blocks meanwhile.
      *
      * @param model the model's name
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, or

@@ -29,11 +29,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Loads a model from its files: prepares it, decides what happens to each version, loads those that need it, and lets
- * all serve in one step. Blocks; one load of a model at a time.
+ * Loads a model from its files. It prepares the model, decides about each version, loads versions where necessary, and
+ * makes all serve in one step. Blocks; one load of a model at a time.
  *
- * <p>The versions of a model are loaded together or not at all: if one of them fails, the new ones are closed again, and
- * those that served go on.
+ * <p>The versions of a model are loaded together or not at all: if one of them fails, the new ones are closed again,
+ * and the earlier ones continue to serve.
  */
 final class ModelLoader {
     private static final Logger LOG = LoggerFactory.getLogger(ModelLoader.class);
@@ -47,7 +47,7 @@ final class ModelLoader {
     private final LoadFailures failures;
     private final DependentEnsembles dependents;
 
-    /** What the models that serve were loaded from, by name. */
+    /** The last loads of the models that serve, by name. */
     private final ConcurrentHashMap<String, LoadedModel> loaded = new ConcurrentHashMap<>();
 
     /**
@@ -102,7 +102,7 @@ final class ModelLoader {
     }
 
     /**
-     * Looks for plugins that were added or changed, and compares them with those of the loaded models.
+     * Finds plugins that were added or changed, and compares them with the plugins of the loaded models.
      *
      * @return how often plugins have changed, and the models that were loaded by others
      */
@@ -133,8 +133,8 @@ final class ModelLoader {
     /**
      * Loads a model.
      *
-     * @param source what it is loaded from
-     * @param isWhole whether all versions are loaded, also those whose files have not changed
+     * @param source the configuration and files of the model
+     * @param isWhole whether all versions are loaded, also versions with unchanged files
      * @param isForced whether responses that were cached before are not used again
      * @param requirer loads the models that its backend requires
      * @return waits for the close of instances that were removed, a minute at most
@@ -276,7 +276,7 @@ final class ModelLoader {
         return states.values().stream().anyMatch(VersionState.Unavailable.class::isInstance);
     }
 
-    /** Closes what was loaded, shows the reasons, and returns the error of the load. */
+    /** Closes the loaded versions, shows the reasons, and returns the error of the load. */
     private InferenceException fail(
             String model, NavigableMap<Long, VersionState> states, NavigableMap<Long, Generation> updated) {
         NavigableMap<Long, VersionState.Unavailable> reasons = new TreeMap<>();
@@ -295,7 +295,7 @@ final class ModelLoader {
         return failure(model, text);
     }
 
-    /** Closes what was loaded, since an ensemble that serves does not fit it; returns the error of the load. */
+    /** Closes the loaded versions, since a serving ensemble does not fit them; returns the error of the load. */
     private InferenceException refuse(
             String model,
             NavigableMap<Long, VersionState> states,

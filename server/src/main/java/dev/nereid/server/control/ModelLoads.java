@@ -35,9 +35,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Loads and unloads models, one task at a time for each. Safe for use by any thread.
  *
- * <p>A load finds the model, loads what it needs, waits until earlier generations of it are closed if there are too many,
- * and then for a load thread. A task may wait for tasks of models that its model needs, and for no others; since the
- * dependencies have no cycle, tasks cannot block each other.
+ * <p>A load finds the model, loads the models that it needs, waits until earlier generations of it are closed if there
+ * are too many, and then for a load thread. A task may wait for tasks of models that its model needs, and for no
+ * others; since the dependencies have no cycle, tasks cannot block each other.
  */
 final class ModelLoads implements RepositoryPoller.Actions {
     private static final Logger LOG = LoggerFactory.getLogger(ModelLoads.class);
@@ -59,7 +59,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
     private final LoadThreads threads;
     private final ModelDependencies dependencies;
 
-    /** The models whose generations were replaced, until the models that need them are loaded again. */
+    /** The models with replaced generations, until the models that need them are loaded again. */
     private final Set<String> replaced = ConcurrentHashMap.newKeySet();
 
     ModelLoads(
@@ -94,8 +94,8 @@ final class ModelLoads implements RepositoryPoller.Actions {
     }
 
     /**
-     * Loads all versions of a model anew, also if nothing of it has changed. A configuration that a client has given stays
-     * as with {@link #load(String)}. Responses that were cached before are not used again.
+     * Loads all versions of a model again, even if the model has not changed. A configuration that a client has given
+     * stays as with {@link #load(String)}. Responses that were cached before are not used again.
      *
      * @param model its key
      * @return as {@link #load(String)}
@@ -107,9 +107,9 @@ final class ModelLoads implements RepositoryPoller.Actions {
     }
 
     /**
-     * Loads a model with the configuration and files of a client. Files are always new; versions whose configuration has
-     * not changed stay, or get other instances. Equal requests that wait in a row are done once, unless their files are
-     * large.
+     * Loads a model with the configuration and files of a client. Files are always new; versions with an unchanged
+     * configuration stay, or get other instances. Equal requests that wait in a row are done once, unless their files
+     * are large.
      *
      * @param model its key
      * @param load the request
@@ -409,7 +409,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
                 .or(() -> known); // that is gone: the model is unloaded with it
     }
 
-    /** Loads the models that the backend of a model requires, on the thread of its load. */
+    /** Loads the models that a model's backend requires, on the thread of the load. */
     private final class Requirer implements ModelRequirer {
         private final String model;
 

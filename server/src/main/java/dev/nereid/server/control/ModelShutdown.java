@@ -17,7 +17,7 @@ import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Closes all models within a budget, and abandons the requests of those that take longer. Used once. */
+/** Closes all models within a time budget, and abandons the requests of slower models. Used once. */
 final class ModelShutdown {
     private static final Logger LOG = LoggerFactory.getLogger(ModelShutdown.class);
 
@@ -128,7 +128,7 @@ final class ModelShutdown {
                 || callers.contains(new ModelRef(generation.key(), model.version()));
     }
 
-    /** Lets models complete their requests, while clients still find them: new requests are refused by schedulers. */
+    /** Waits for the requests of all models. Clients still find the models, but schedulers refuse new requests. */
     private boolean awaitIdle(long deadline) throws InterruptedException {
         List<Generation> loaded = List.copyOf(live.all());
         loaded.forEach(generation -> generation.model().drain());
@@ -203,7 +203,7 @@ final class ModelShutdown {
         watch.reportUnfinished();
     }
 
-    /** Abandons the requests of every model, on threads of their own. The notified backends and observers may block. */
+    /** Abandons the requests of every model, on separate threads. The notified backends and observers may block. */
     private void abandon() {
         ExecutorService abandoners = Executors.newThreadPerTaskExecutor(
                 Thread.ofVirtual().name("abandon/", 0).factory());

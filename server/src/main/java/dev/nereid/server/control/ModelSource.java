@@ -10,9 +10,9 @@ import inference.ModelConfig;
 import java.util.Optional;
 
 /**
- * What a model is loaded from. Immutable.
+ * The configuration and files for the load of a model. Immutable.
  *
- * @param config the configuration in place of that in the directory; empty for that
+ * @param config a configuration that replaces the one in the directory; empty if none does
  * @param files the state of the files
  * @param holder keeps the files
  * @param isOverridden whether a client sent the files
@@ -34,7 +34,6 @@ record ModelSource(Optional<WrittenConfig> config, ModelFingerprint files, Model
         return stamp == null ? 0 : stamp.bytes();
     }
 
-    /** Returns the key of the model. */
     String key() {
         return directory().key();
     }
@@ -55,7 +54,7 @@ record ModelSource(Optional<WrittenConfig> config, ModelFingerprint files, Model
         return new ModelSource(other, files, holder, isOverridden);
     }
 
-    /** Returns the error of a model whose configuration is wrong. */
+    /** Returns the error of a model with a wrong configuration. */
     InferenceException pollFailed(String reason) {
         String text = "failed to load '" + directory().name() + "', failed to poll from model repository: " + reason;
         return config.isPresent()

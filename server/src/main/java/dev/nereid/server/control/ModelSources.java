@@ -25,8 +25,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Finds what models are loaded from: directories of the repository, configurations and files that clients send. Safe for
- * use by any thread, one at a time for each model; blocks.
+ * Finds the directories of models, and the configurations and files that clients send. Safe for use by any thread, one
+ * at a time for each model; blocks.
  */
 final class ModelSources {
     private static final Logger LOG = LoggerFactory.getLogger(ModelSources.class);
@@ -84,7 +84,6 @@ final class ModelSources {
      * Finds the model that another one names, in the same namespace first, then in all.
      *
      * @param namespace the namespace of the other one; empty without namespaces
-     * @param name the name
      * @return its key; without namespaces also if there is no such model. Empty if it is in several other namespaces, or in
      *     none
      */
@@ -100,7 +99,7 @@ final class ModelSources {
         return found.size() == 1 ? Optional.of(found.iterator().next()) : Optional.empty();
     }
 
-    /** Says what is expected in place of a model that does not lie in the repository, at the end of an error text. */
+    /** Returns the end of an error text about a model that is not in the repository, with similar names. */
     String expected(String model) {
         String name = ModelKey.name(model);
         List<String> others;
@@ -187,7 +186,7 @@ final class ModelSources {
      * repository.
      *
      * @param model the model's key
-     * @return what is loaded, in use by the caller
+     * @return the configuration and files to be loaded, in use by the caller
      * @throws InferenceException as {@link #find}, or if the configuration or a file is refused
      */
     ModelSource find(String model, ModelControl.Load load) {

@@ -36,7 +36,7 @@ final class NamedModels {
      * Loads all models with a name.
      *
      * @param name a checked name
-     * @param isForced whether those that are loaded, and have not changed, are loaded anew
+     * @param isForced whether unchanged models that are loaded already are loaded again
      * @return completed when all of them serve; fails with {@link InferenceException} if one does not
      */
     CompletionStage<Void> load(String name, boolean isForced) {

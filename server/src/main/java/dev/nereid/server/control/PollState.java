@@ -10,11 +10,11 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * Decides, from one look at the repository after the other, which models are loaded and unloaded. Confined to the poller.
+ * Decides after each scan of the repository which models are loaded and unloaded. Confined to the poller.
  *
- * <p>A change is taken up when two looks that are at least the stability window apart have found the same files, so that
- * a model which is being copied is left alone; the same holds for a model that vanished. A load that failed is tried
- * again, after twice the time each time, until its files change.
+ * <p>A change counts when two scans, at least the stability window apart, have found the same files, so that a model
+ * that is being copied is left alone. The same holds for a model that vanished. A load that failed is tried again,
+ * after twice the time each time, until its files change.
  */
 final class PollState {
     /** The longest pause before a failed load is tried again, in intervals. */
@@ -24,7 +24,7 @@ final class PollState {
     private final long windowNanos;
     private final Map<String, Model> models = new HashMap<>();
 
-    /** The models whose plugins were replaced, at the last look. */
+    /** The models with replaced plugins, as of the last scan. */
     private Map<String, String> outdated = Map.of();
 
     private long pluginChanges;
@@ -38,7 +38,7 @@ final class PollState {
         return intervalNanos;
     }
 
-    /** What is known of one model. Its fingerprints are empty while it is not in the repository. */
+    /** The state of one model. Its fingerprints are empty while it is not in the repository. */
     private static final class Model {
         private Optional<ModelFingerprint> taken = Optional.empty();
         private Optional<ModelFingerprint> seen = Optional.empty();
@@ -50,17 +50,17 @@ final class PollState {
     }
 
     /**
-     * What follows from a look. Immutable.
+     * The decision after a scan. Immutable.
      *
      * @param loads the models to be loaded
      * @param unloads the models to be unloaded
-     * @param known the models that are present or may come back, whose local copies are kept
-     * @param pauseNanos the time until the next look
+     * @param known the models that are present or may come back; their local copies are kept
+     * @param pauseNanos the time until the next scan
      */
     record Decision(Set<String> loads, Set<String> unloads, Set<String> known, long pauseNanos) {}
 
     /**
-     * Takes note of the models of the start, before the first look. One that has vanished by then is unloaded.
+     * Records the models of the start, before the first scan. A model that has vanished by then is unloaded.
      *
      * @param loaded the keys of the models
      */
@@ -71,12 +71,12 @@ final class PollState {
     }
 
     /**
-     * Takes note of the plugins, before the models of a look: models of replaced plugins are loaded again, and those
-     * whose load failed are tried at once when there are other plugins.
+     * Records the plugins, before the models of a scan. Models of replaced plugins are loaded again. When plugins were
+     * added or replaced, failed loads are tried again at once.
      *
      * @param changes how often a plugin was added or replaced
      * @param replaced the keys of models that were loaded by other plugins, each with a text for the present one
-     * @param nowNanos the time of the look
+     * @param nowNanos the time of the scan
      */
     void lookAtPlugins(long changes, Map<String, String> replaced, long nowNanos) {
         Map<String, String> seen = new HashMap<>();
@@ -143,7 +143,7 @@ final class PollState {
         return nowNanos - model.seenNanos >= windowNanos;
     }
 
-    /** Takes note of the end of a load or unload that was decided. */
+    /** Records the end of a load or unload that was decided. */
     void ended(String name, boolean isSuccess, long nowNanos) {
         Model model = models.get(name);
         if (model == null) {

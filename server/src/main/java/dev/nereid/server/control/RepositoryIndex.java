@@ -27,11 +27,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lists the models that are known and, where clients load them, those that merely lie in the repository. Safe for use by
- * any thread.
+ * Lists the known models and, if clients control loads, the other models in the repository. Safe for use by any thread.
  *
- * <p>One list is read at a time, on a virtual thread, since the repository may be slow. Requests that come meanwhile
- * share the next one, so that each sees what was done before it, and none waits for more than two.
+ * <p>One list is read at a time, on a virtual thread, since the repository may be slow. Requests that arrive meanwhile
+ * share the next list, so that each sees all earlier changes, and none waits for more than two lists.
  */
 final class RepositoryIndex {
     private static final Logger LOG = LoggerFactory.getLogger(RepositoryIndex.class);
@@ -51,7 +50,7 @@ final class RepositoryIndex {
      * Creates the index of a server.
      *
      * @param models the models that are known
-     * @param repository the repository whose other models are listed too; empty for none
+     * @param repository a repository with further models to be listed; empty for none
      */
     RepositoryIndex(ServedModels models, Optional<ModelRepository> repository) {
         this(models, repository, Thread.ofVirtual().factory());

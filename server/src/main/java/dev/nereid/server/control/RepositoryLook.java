@@ -32,7 +32,7 @@ final class RepositoryLook {
     }
 
     /**
-     * Reads the models. Those of a repository that cannot be listed are as they were.
+     * Reads the models. The models of a repository that cannot be listed keep their last state.
      *
      * @return the state of the files of each model, by key
      */

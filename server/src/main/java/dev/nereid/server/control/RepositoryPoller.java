@@ -17,9 +17,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Looks at the repository from time to time, and has loaded and unloaded what has changed. Started and closed once.
+ * Scans the repository periodically, and starts loads and unloads of changed models. Started and closed once.
  *
- * <p>A timeout of the server's timer begins each look, which runs on a thread of its own, one at a time.
+ * <p>A timeout of the server's timer begins each scan. Scans run on a separate thread, one at a time.
  */
 final class RepositoryPoller implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(RepositoryPoller.class);
@@ -32,15 +32,15 @@ final class RepositoryPoller implements AutoCloseable {
         /** Unloads a model; completed when it takes no more requests. */
         CompletionStage<Void> unload(String model);
 
-        /** Deletes what is kept of other models. Blocks. */
+        /** Deletes the local copies of all other models. Blocks. */
         void retain(Set<String> models);
     }
 
     /**
-     * The plugins at a look. Immutable.
+     * The plugins at a scan. Immutable.
      *
      * @param changes how often one was added or replaced
-     * @param outdated the models that were loaded by plugins which have been replaced, by key, with those in their place
+     * @param outdated the models that were loaded by replaced plugins, by key, each with the present plugin
      */
     record PluginState(long changes, Map<String, String> outdated) {
         PluginState {
@@ -128,7 +128,7 @@ final class RepositoryPoller implements AutoCloseable {
         }
     }
 
-    /** Acts on what was seen; returns the time until the next look. */
+    /** Acts on the result of a scan; returns the time until the next scan. */
     private long act(Map<String, ModelFingerprint> present, PluginState loaders) {
         PollState.Decision decision;
         lock.lock();

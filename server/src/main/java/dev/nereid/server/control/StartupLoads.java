@@ -146,7 +146,7 @@ final class StartupLoads implements LoadThreads.Follower {
         return scan.models().stream().map(ModelLocation::key).toList();
     }
 
-    /** Loads the models of remote repositories. Those that have the name of a local one are not served, nor is that. */
+    /** Loads the models of remote repositories. If a local model has the same name, both are not served. */
     private void addRemote(RepositoryScan local) {
         try {
             RepositoryScan all = repository.scanAll();

@@ -30,7 +30,6 @@ final class UnloadedModels {
     /**
      * Adds a model as the latest one.
      *
-     * @param key its key
      * @return the key of the model that was unloaded first and is removed, if there are too many
      */
     Optional<String> add(String key) {

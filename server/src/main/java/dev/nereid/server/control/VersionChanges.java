@@ -10,7 +10,7 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a load does with each version of a model. Immutable.
+ * The versions of a model that a load loads, updates and keeps. Immutable.
  *
  * @param loaded the versions to be loaded, whether or not they serve already
  * @param updated the versions that serve, and get the instances of the new configuration
@@ -23,7 +23,7 @@ record VersionChanges(
      *
      * @param prepared the model as it is now
      * @param source its files now
-     * @param before what it was last loaded from; {@code null} if it is not loaded
+     * @param before its last load; {@code null} if it is not loaded
      * @param serving the generations that serve
      * @param plugin the digest of the plugin of its backend
      */

@@ -50,7 +50,7 @@ final class VersionLoads {
      * Loads a version.
      *
      * @param fileBytes the size of its files
-     * @param hooks called once if the load succeeds; returns what is called around the close of the generation
+     * @param hooks called once if the load succeeds; returns the hooks around the close of the generation
      * @return ready with a generation that is in no catalog yet, or unavailable
      */
     VersionState load(PreparedModel prepared, long version, long fileBytes, Supplier<GenerationHooks> hooks) {
