@@ -6,7 +6,7 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A wish for models that are to be loaded at the same time: all of them or none. Its phase is guarded by the lock of the
+ * An acquisition of memory for models that are loaded together: all or none. Its phase is guarded by the lock of the
  * {@link MemoryPlanner}.
  *
  * <p>It waits for memory, then for the loads, and then holds its models, which are not evicted meanwhile, until it is

@@ -6,11 +6,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What the {@link MemoryPlanner} has decided, to be done without its lock. Immutable.
+ * The decisions of the {@link MemoryPlanner}, to be carried out without its lock. Immutable.
  *
  * @param loads the models to be loaded, for which memory is reserved
  * @param evictions the models to be evicted
- * @param held the acquisitions whose models are all loaded
+ * @param held the acquisitions with all models loaded
  * @param refused the acquisitions that end, with the reasons
  * @param isBlocked whether an acquisition waits until a model becomes idle
  */

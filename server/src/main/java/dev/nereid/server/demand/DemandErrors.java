@@ -7,7 +7,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** Creates the errors of requests whose models are not loaded. Static functions only. */
+/** Creates the errors of requests for models that are not loaded. Static functions only. */
 final class DemandErrors {
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 

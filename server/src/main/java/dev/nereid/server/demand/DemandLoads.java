@@ -16,10 +16,10 @@ import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
 /**
- * Does what the planner decides: loads, evicts, and reports outcomes. Safe for use by any thread; never blocks.
+ * Carries out the planner's decisions: loads, evicts, and reports outcomes. Safe for use by any thread; never blocks.
  *
- * <p>One thread at a time decides; who reports something meanwhile lets it decide once more. Outcomes are reported on
- * threads of their own, since observers are called there.
+ * <p>One thread at a time decides. A report from another thread meanwhile makes it decide once more. Outcomes are
+ * reported on separate threads, since observers are called there.
  */
 final class DemandLoads implements AutoCloseable {
     /** How long an acquisition waits before models are looked at again, when all of them are in use. */
@@ -83,7 +83,10 @@ final class DemandLoads implements AutoCloseable {
         }
     }
 
-    /** Lets the next decisions know what models take that stay. Those that are evicted must be idle. */
+    /**
+     * Refreshes, for the next decisions, the memory of models that stay loaded. Skips evicted models, which must be
+     * idle.
+     */
     private void refreshMemory(Set<String> loaded, Decisions decisions) {
         Set<String> leaving = Set.copyOf(decisions.evictions());
         loaded.stream().filter(model -> !leaving.contains(model)).forEach(actions::refreshMemory);

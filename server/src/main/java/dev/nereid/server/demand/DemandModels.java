@@ -73,7 +73,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
     }
 
     /**
-     * Creates the error of a request whose model was unloaded again before the request was queued.
+     * Creates the error of a request to a model that was unloaded again before the request was queued.
      *
      * @param model the model's key
      * @return a failure of kind {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}
@@ -83,11 +83,11 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
     }
 
     /**
-     * Lets a request wait until its model is loaded. The wait ends at the deadline of the request, when its queue timeout
+     * Queues a request until its model is loaded. The wait ends at the deadline of the request, when its queue timeout
      * expires, and after the longest wait of the options.
      *
-     * @param key the key of the model
-     * @param request the request, whose memory belongs to this object from now on
+     * @param key the model's key
+     * @param request the request; its memory belongs to this object from now on
      * @param observer the observer of its responses
      * @param arrivedNanos when the server received it
      * @param submission takes the request when the model is loaded
@@ -247,11 +247,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
         loads.advance();
     }
 
-    /**
-     * Takes note of what is known of a model, before requests find it.
-     *
-     * @param model the model
-     */
+    /** Records the memory of a model, and whether it is pinned, before requests find the model. */
     public void described(OnDemandModel model) {
         expect(model.key(), model.byteSize(), model.isPinned());
     }
@@ -261,9 +257,9 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
     }
 
     /**
-     * Takes note that a model serves.
+     * Records that a model serves.
      *
-     * @param model the model, with what it takes now
+     * @param model the model, with its present memory
      */
     public void loaded(OnDemandModel model) {
         loaded(model.key(), model.byteSize(), model.isPinned());
@@ -329,7 +325,10 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
                 options.memoryBudget(), memory, loads.loadCount(), loads.evictionCount(), queues.waiting());
     }
 
-    /** Begins no more loads, as the server stops. Requests whose models are loading go on to wait. Later calls do nothing. */
+    /**
+     * Begins no more loads, as the server stops. Requests to models that are loading keep waiting. Later calls do
+     * nothing.
+     */
     public void end() {
         ended = true;
         planner.report(planning -> planning.stop(DemandErrors.stopped()));

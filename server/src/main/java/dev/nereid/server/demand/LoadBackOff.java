@@ -7,8 +7,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
 
 /**
- * Keeps models whose loads fail from being loaded at each request: the pause doubles with each failure. Lock-free; safe
- * for use by any thread.
+ * Delays further loads of a model after a failure. The pause doubles with each failure. Requests within the pause start
+ * no load. Lock-free; safe for use by any thread.
  */
 final class LoadBackOff {
     static final Duration FIRST = Duration.ofSeconds(1);
@@ -24,7 +24,7 @@ final class LoadBackOff {
     }
 
     /**
-     * Takes note of a failure.
+     * Records a failure.
      *
      * @return the error of the requests that waited for the load
      */

@@ -6,8 +6,8 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * Lets threads use the planning of memory one at a time. Safe for use by any thread; waits no longer than another thread
- * changes or reads tables.
+ * Serializes access to the planning of memory. Safe for use by any thread; waits no longer than another thread changes
+ * or reads tables.
  */
 final class MemoryPlanner {
     private final ReentrantLock lock = new ReentrantLock();

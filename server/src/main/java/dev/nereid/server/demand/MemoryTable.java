@@ -41,7 +41,6 @@ final class MemoryTable {
         return models.get(key);
     }
 
-    /** Returns all models. */
     Collection<ModelMemory> all() {
         return models.values();
     }

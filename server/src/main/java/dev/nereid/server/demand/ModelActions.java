@@ -17,7 +17,7 @@ public interface ModelActions {
      * Returns the models that have to be loaded together.
      *
      * @param model the key of the model that is requested
-     * @return its key, and those of the models that it needs
+     * @return its key, and the keys of the models that it needs
      */
     default List<String> group(String model) {
         return List.of(model);

@@ -7,7 +7,7 @@ package dev.nereid.server.demand;
  * generation takes beyond its reservation is accounted as soon as the budget has room for it; until then it is a debt.
  */
 final class ModelMemory {
-    /** What happens with a model. */
+    /** The state of a model. */
     enum State {
         UNLOADED,
         LOADING,
@@ -18,16 +18,18 @@ final class ModelMemory {
     final String key;
     State state = State.UNLOADED;
 
-    /** What the model took right after its last load, or an estimate. Growth while it serves does not change it. */
+    /**
+     * The bytes of the model right after its last load, or an estimate. Growth while it serves does not change them.
+     */
     long expected;
 
-    /** What is kept free for a load in progress. */
+    /** The bytes that are kept free for a load in progress. */
     long reserved;
 
-    /** What generations take, and is accounted. */
+    /** The bytes of generations that are accounted. */
     long accounted;
 
-    /** What generations take, and is not accounted yet. */
+    /** The bytes of generations that are not accounted yet. */
     long debt;
 
     /** The number of acquisitions that are granted, or hold the model. */
@@ -49,12 +51,12 @@ final class ModelMemory {
         return used() + debt;
     }
 
-    /** Returns the bytes of the model beside others, when those have been evicted: a pinned one keeps what it has. */
+    /** Returns the bytes that the model needs after other models were evicted. A pinned model keeps its memory. */
     long least() {
         return isPinned ? Math.max(expected, taken()) : expected;
     }
 
-    /** Returns the bytes that will be free soon: what is loaded is being closed. */
+    /** Returns the bytes that will be free soon, since the generations of the model are being closed. */
     long leaving() {
         return state == State.EVICTING || state == State.UNLOADED ? accounted : 0;
     }

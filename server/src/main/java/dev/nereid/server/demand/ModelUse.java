@@ -11,7 +11,6 @@ public record ModelUse(String key, long usedNanos, boolean isIdle) {
     /**
      * Adds the use of another generation of the same model.
      *
-     * @param other its use
      * @return the later of the two; idle if both are
      */
     public ModelUse with(ModelUse other) {

@@ -14,10 +14,10 @@ import java.util.function.Predicate;
  * Decides which models are loaded and which are evicted, within a memory budget. Guarded by the lock of the
  * {@link MemoryPlanner}; calls nothing foreign.
  *
- * <p>Callers report what they want and what has happened; {@link #decide} then says what is to be done. Memory is
- * reserved before a load, for all models of an acquisition at once or for none, so that acquisitions never wait for each
- * other while they hold something. Acquisitions are decided in the order of their arrival. One that cannot be granted,
- * even if all idle models were evicted, evicts none and lets later ones pass: it waits until models become idle.
+ * <p>Callers report acquisitions and events; {@link #decide} then returns the actions to be taken. Memory is reserved
+ * before a load, for all models of an acquisition at once or for none, so that acquisitions never wait for each other
+ * while they hold something. Acquisitions are decided in the order of their arrival. One that cannot be granted, even
+ * if all idle models were evicted, evicts none and lets later ones pass: it waits until models become idle.
  *
  * <p>Reserved and accounted bytes together never exceed the budget. Bytes that are to be freed by an eviction are
  * promised to one acquisition only.
@@ -28,7 +28,7 @@ final class Planning {
     /** The acquisitions that are not held yet, in the order of their arrival. */
     private final Set<Acquisition> pending = new LinkedHashSet<>();
 
-    /** The acquisitions that ended by themselves, until this is decided. */
+    /** The acquisitions that ended early, with the reasons, until the next decision reports them. */
     private final Map<Acquisition, InferenceException> ended = new LinkedHashMap<>();
 
     /**
@@ -41,10 +41,9 @@ final class Planning {
     }
 
     /**
-     * Takes note of a model.
+     * Records the expected memory of a model.
      *
-     * @param key its key
-     * @param bytes what it takes when it is loaded, as far as that is known
+     * @param bytes its memory when it is loaded, as far as known
      * @param isPinned whether it is never evicted
      */
     void expect(String key, long bytes, boolean isPinned) {
@@ -53,7 +52,7 @@ final class Planning {
         model.isPinned = isPinned;
     }
 
-    /** Adds an acquisition, after those that wait. */
+    /** Adds an acquisition, after the waiting ones. */
     void acquire(Acquisition acquisition) {
         pending.add(acquisition);
     }
@@ -109,7 +108,7 @@ final class Planning {
     }
 
     /**
-     * Takes note of the outcome of an eviction.
+     * Records the outcome of an eviction.
      *
      * @param isEvicted whether the model is unloaded; otherwise it is in use and stays
      */
@@ -139,7 +138,7 @@ final class Planning {
         table.close(table.of(key), bytes);
     }
 
-    /** Ends the acquisitions that wait for memory, as the server stops. Those whose models are loading go on. */
+    /** Ends the acquisitions that wait for memory, as the server stops. Acquisitions with loading models continue. */
     void stop(InferenceException reason) {
         endPending(one -> one.phase() == Acquisition.Phase.WAITING, reason);
     }
@@ -154,9 +153,9 @@ final class Planning {
     }
 
     /**
-     * Decides what is to be done. The caller does all of it.
+     * Decides about loads, evictions and acquisitions. The caller carries out all decisions.
      *
-     * @param uses the uses of loaded models, by key; those that are missing are not evicted
+     * @param uses the uses of loaded models, by key; missing models are not evicted
      * @return the decisions, each made once
      */
     Decisions decide(Map<String, ModelUse> uses) {
@@ -208,10 +207,10 @@ final class Planning {
         private final Map<Acquisition, InferenceException> refused = new LinkedHashMap<>(ended);
         private boolean isBlocked;
 
-        /** What later acquisitions may reserve now. */
+        /** The bytes that later acquisitions may reserve now. */
         private long free;
 
-        /** What they may reserve when everything that is being closed is closed. */
+        /** The bytes that later acquisitions may reserve when all closing generations are closed. */
         private long coming;
 
         Round(Map<String, ModelUse> uses) {

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * lock guards the queues, and nothing foreign is called with it.
  *
  * <p>All requests for a model share one acquisition, from the first that waits until the queue is empty. Requests that
- * come while the queue is submitted go to its end, so that those of a sequence keep their order.
+ * arrive while the queue is submitted go to its end, so that the requests of a sequence keep their order.
  */
 final class RequestQueues {
     /** The requests for one model. Its mutable fields are guarded by the lock of the queues. */
@@ -31,13 +31,13 @@ final class RequestQueues {
         /** The number of cancelled requests that keep their place. Counted until the queue is open. */
         private int cancelled;
 
-        /** Whether the model is loaded, and the requests are submitted one after another. */
+        /** Set when the model is loaded, and the requests are submitted one after another. */
         private boolean isOpen;
 
-        /** Whether a thread ends the sequences of cancelled requests, since no other one waits. */
+        /** Set while a thread ends the sequences of cancelled requests, since no other request waits. */
         private boolean isEnding;
 
-        /** Whether requests are left that wait for the model. */
+        /** Returns whether requests still wait for the model. */
         private boolean isNeeded() {
             return isOpen || requests.size() > cancelled;
         }

@@ -8,11 +8,9 @@ import dev.nereid.api.ResponseObserver;
 /** Submits or refuses requests that have waited for their models. Safe for use by any thread; never blocks. */
 public interface Submission {
     /**
-     * Submits a request whose model is loaded now. Owns its memory from now on, and notifies the observer of every
+     * Submits a request to a model that is loaded now. Owns its memory from now on, and notifies the observer of every
      * outcome.
      *
-     * @param request the request
-     * @param observer the observer of its responses
      * @param arrivedNanos when the server received it
      * @return the handle by which the caller cancels the request
      */
@@ -30,7 +28,6 @@ public interface Submission {
     /**
      * Refuses a request, and releases its memory.
      *
-     * @param request the request
      * @param observer its observer, which is notified
      * @param reason why
      */

@@ -31,7 +31,7 @@ final class WaitingRequest implements Cancellation {
     private final AtomicBoolean removed = new AtomicBoolean();
     private final AtomicBoolean left = new AtomicBoolean();
 
-    /** Whether the sequence of a cancelled request was ended. */
+    /** Set when the sequence of a cancelled request was ended. */
     private final AtomicBoolean ended = new AtomicBoolean();
 
     private volatile @Nullable Timeout timeout;
@@ -43,8 +43,7 @@ final class WaitingRequest implements Cancellation {
     /**
      * Creates a waiting request.
      *
-     * @param request the request, whose memory it owns
-     * @param observer the observer of its responses
+     * @param request the request; its memory belongs to this object
      * @param arrivedNanos when the server received it
      * @param submission takes the request when its model is loaded
      * @param whenLeft called once, when it waits no more, before its observer is notified
