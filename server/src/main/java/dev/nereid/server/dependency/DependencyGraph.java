@@ -12,9 +12,9 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * Says which models need which others, as ensembles need the models of their steps. Immutable.
+ * A graph of models that need other models, such as ensembles with their steps. Immutable.
  *
- * <p>A needed model need not be known: what is not in the graph needs nothing.
+ * <p>A needed model need not be known: a model outside the graph needs nothing.
  */
 final class DependencyGraph {
     /** The graph without models. */
@@ -28,7 +28,7 @@ final class DependencyGraph {
     }
 
     /**
-     * Adds a model, or replaces what it needs.
+     * Adds a model, or replaces its needed models.
      *
      * @param model the model's name
      * @param needed the models that it needs itself
@@ -87,7 +87,7 @@ final class DependencyGraph {
         return new TreeSet<>(needs.getOrDefault(model, Set.of()));
     }
 
-    /** Returns a model and all that it needs, each after those that it needs itself. */
+    /** Returns a model and all that it needs. Each comes after the models that it needs directly. */
     List<String> loadOrder(String model) {
         Set<String> order = new LinkedHashSet<>();
         addNeeded(model, order);
@@ -101,7 +101,10 @@ final class DependencyGraph {
         }
     }
 
-    /** Returns all models that need a model, each before those that it needs itself: the order of their unloads. */
+    /**
+     * Returns all models that need a model, in the order of their unloads: each before the models that it needs
+     * directly.
+     */
     List<String> dependents(String model) {
         Set<String> order = new LinkedHashSet<>();
         addDependents(model, order);
@@ -121,11 +124,11 @@ final class DependencyGraph {
     }
 
     /**
-     * Returns the models that only a model needed, directly or not: what is unloaded together with it.
+     * Returns the models that only a model needed, directly or not. They are unloaded together with it.
      *
      * @param model the model's name
      * @param kept the models that were loaded for their own sake
-     * @return their names, each before those that it needs itself
+     * @return their names, each before the models that it needs directly
      */
     List<String> neededOnlyBy(String model, Set<String> kept) {
         Set<String> unused = new LinkedHashSet<>(List.of(model));

@@ -16,8 +16,8 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * Knows which models need which others, and why each is loaded. Safe for use by any thread; never blocks for long.
  *
- * <p>A model is loaded because it was requested, or because a requested one needs it. When a model is unloaded, those
- * that need it are unloaded first, and wait until it is loaded again.
+ * <p>A model is loaded because it was requested, or because a requested one needs it. When a model is unloaded, the
+ * models that need it are unloaded first, and wait until it is loaded again.
  */
 public final class ModelDependencies {
     private final ReentrantLock lock = new ReentrantLock();
@@ -47,7 +47,7 @@ public final class ModelDependencies {
     private record Load(Set<String> before, Set<String> needed, boolean waited) {}
 
     /**
-     * What is unloaded with a model. Immutable.
+     * The models that are unloaded with a model. Immutable.
      *
      * @param before the models that need it, in the order of their unloads, all before its own
      * @param after the models that nothing needs any more, in the order of their unloads, all after its own
@@ -149,8 +149,7 @@ public final class ModelDependencies {
      * Records the end of a load. A model that waited for another one and was not loaded waits again.
      *
      * @param model its key
-     * @param isLoaded whether it was loaded, or what is loaded has not changed
-     * @param serves whether it serves
+     * @param isLoaded whether it was loaded, or the load found no change
      */
     public void end(String model, boolean isLoaded, boolean serves) {
         lock.lock();
@@ -186,8 +185,8 @@ public final class ModelDependencies {
     }
 
     /**
-     * Returns the models that need another one of the same name, from another namespace, and may need this one now: those of
-     * the same namespace, which is searched first, and the ones that wait for the other one.
+     * Returns the models that need a model of the same name from another namespace, and may need this one now. These
+     * are the models of this namespace, which they search first, and the models that wait for the other one.
      *
      * @param model the key of a model that was loaded
      * @return their keys
@@ -251,7 +250,7 @@ public final class ModelDependencies {
      * Returns the models that need a model which was loaded, and were unloaded with it before.
      *
      * @param model the key of the loaded model
-     * @return their keys, each after those that it needs itself
+     * @return their keys, each after the models that it needs directly
      */
     public List<String> waitingFor(String model) {
         lock.lock();
@@ -268,7 +267,7 @@ public final class ModelDependencies {
      * Returns the models that need a model, directly or not.
      *
      * @param model its key
-     * @return their keys, each after those that it needs itself
+     * @return their keys, each after the models that it needs directly
      */
     public List<String> dependents(String model) {
         lock.lock();
@@ -284,7 +283,7 @@ public final class ModelDependencies {
      *
      * @param model its key
      * @param withNeeded whether models that only it needed are unloaded too
-     * @return what is unloaded with it
+     * @return the models that are unloaded with it
      */
     public Unloads unload(String model, boolean withNeeded) {
         lock.lock();

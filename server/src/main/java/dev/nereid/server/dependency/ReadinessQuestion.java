@@ -5,8 +5,8 @@ import java.util.Map;
 import java.util.function.Supplier;
 
 /**
- * Answers a question about a graph of models once for each model, though many paths may lead to it. Immutable; safe for use
- * by any thread.
+ * Answers a question about a graph of models once for each model. Many paths may lead to a model. Immutable; safe for
+ * use by any thread.
  *
  * <p>The answers are known within the outermost question, on the thread that asks it.
  *

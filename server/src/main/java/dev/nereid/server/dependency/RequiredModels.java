@@ -15,7 +15,7 @@ public final class RequiredModels {
     /**
      * Creates an empty set.
      *
-     * @param requirer loads what is declared
+     * @param requirer loads the declared models
      */
     public RequiredModels(ModelRequirer requirer) {
         this.requirer = requirer;
@@ -24,7 +24,6 @@ public final class RequiredModels {
     /**
      * Adds a model, and waits until it serves.
      *
-     * @param name its name
      * @throws dev.nereid.api.InferenceException as {@link ModelRequirer#require}; the model is not added
      * @throws IllegalStateException if the load has ended, or as there
      */

@@ -1,4 +1,4 @@
-/** Models that need other models: their order, cycles, and what is unloaded with what. */
+/** Dependencies between models: their order, cycles, and joint unloads. */
 @NullMarked
 package dev.nereid.server.dependency;
 
