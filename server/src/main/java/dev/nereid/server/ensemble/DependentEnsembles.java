@@ -35,7 +35,7 @@ public final class DependentEnsembles {
     }
 
     /**
-     * Checks that the ensembles that serve and need a model fit what is to serve in its place.
+     * Checks that the ensembles that serve and need a model fit its next generations.
      *
      * @param model its key
      * @param serving the generations that are to serve, by version

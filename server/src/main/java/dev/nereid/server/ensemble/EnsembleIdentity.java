@@ -11,11 +11,11 @@ import java.util.Optional;
 import java.util.concurrent.Executor;
 
 /**
- * The identity of an ensemble: its own, and those of the models that execute its steps at the moment. Immutable; safe for
- * use by any thread.
+ * Identifies an ensemble together with the models that execute its steps at the moment. Immutable; safe for use by any
+ * thread.
  *
- * <p>So it changes when a step is loaded again alone. It is not known while a step is not loaded, and for the moment after
- * its load in which its files are read: requests are not cached then.
+ * <p>The identity changes when only a step is loaded again. It is not known while a step is not loaded, and for the
+ * moment after its load in which its files are read: requests are not cached then.
  *
  * @param own identifies the ensemble without its steps
  * @param steps the model of each step, by its key
@@ -41,7 +41,7 @@ record EnsembleIdentity(LoadIdentity own, List<ModelRef> steps, ServedModels mod
         return Optional.of(serving);
     }
 
-    /** Returns the identity of requests whose steps some generations execute; empty if it is not known. */
+    /** Returns the identity of the ensemble if these generations execute its steps; empty if it is not known. */
     Optional<String> of(List<Generation> generations) {
         Optional<String> first = own.known();
         if (first.isEmpty()) {

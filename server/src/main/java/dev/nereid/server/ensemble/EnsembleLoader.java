@@ -34,8 +34,8 @@ import java.util.NavigableMap;
 import java.util.Optional;
 
 /**
- * Loads ensembles, whose steps are loaded before. Immutable but for the demand, which is set once; safe for use by any
- * thread.
+ * Loads ensembles, after the models of their steps. Immutable but for the demand, which is set once; safe for use by
+ * any thread.
  */
 public final class EnsembleLoader {
     private final ServedModels models;
@@ -67,11 +67,7 @@ public final class EnsembleLoader {
         steps = new EnsembleSteps(models, dependencies);
     }
 
-    /**
-     * Lets requests load steps on demand. Called once, before the first model is known.
-     *
-     * @param loads loads models on demand
-     */
+    /** Sets the object through which requests load steps on demand. Called once, before the first model is known. */
     public void follow(DemandModels loads) {
         demand = Optional.of(loads);
     }
@@ -80,7 +76,6 @@ public final class EnsembleLoader {
      * Loads a version of an ensemble.
      *
      * @param prepared the ensemble
-     * @param version the version
      * @return the version, ready to serve, owned by the caller
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the configuration does not fit
      *     the models of the steps
@@ -163,7 +158,7 @@ public final class EnsembleLoader {
         return definitions;
     }
 
-    /** Adds the labels of the steps to outputs without a file of their own. */
+    /** Adds the labels of the steps to outputs without a label file. */
     private Map<String, List<String>> labels(Map<String, List<String>> own, ModelConfig config, List<ModelRef> refs) {
         Map<String, List<String>> labels = new HashMap<>();
         List<ModelEnsembling.Step> mapped = config.getEnsembleScheduling().getStepList();
@@ -181,13 +176,12 @@ public final class EnsembleLoader {
     }
 
     /**
-     * Checks a loaded ensemble against models that are to take the place of those that serve. Its data flow was planned
-     * for steps of one response or of many, so that this may not change.
+     * Checks a loaded ensemble against models that are to replace serving ones. Its data flow was planned for steps of
+     * one response or of many, so the number of responses may not change.
      *
-     * @param key the key of the ensemble
      * @param ensemble its configuration
      * @param refs the models of its steps
-     * @param candidates the configurations of such models, by key and version
+     * @param candidates the configurations of the new models, by key and version
      * @return the configuration of the ensemble as it would be loaded
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} with the reason if it does not fit
      */

@@ -21,10 +21,8 @@ import java.util.Optional;
  */
 record EnsembleSteps(ServedModels models, ModelDependencies dependencies) {
     /**
-     * Returns the model of each step: that which was found and loaded for the ensemble. Without one, a model is looked for in
-     * the namespace of the ensemble first, then in all.
-     *
-     * @param key the key of the ensemble
+     * Returns the model of each step, as it was found and loaded for the ensemble. If there is none, it searches the
+     * namespace of the ensemble first, then all.
      */
     List<ModelRef> find(String key, ModelConfig ensemble) {
         List<ModelRef> steps = new ArrayList<>();
@@ -50,7 +48,7 @@ record EnsembleSteps(ServedModels models, ModelDependencies dependencies) {
      * Returns the configuration of the latest version of the model of each step.
      *
      * @param ensemble the name of the ensemble
-     * @param candidates the configurations of models that are to take the place of those that serve, by version
+     * @param candidates the configurations of models that are to replace serving ones, by version
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if a model or the version of a step is not loaded
      */
     List<ModelConfig> configs(

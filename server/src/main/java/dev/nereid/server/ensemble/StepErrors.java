@@ -4,7 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
 
-/** Creates the errors of ensembles whose steps cannot be used, with the texts of the reference server. Static functions only. */
+/** Creates the errors of ensembles with unusable steps, with the reference server's texts. Static functions only. */
 public final class StepErrors {
     private StepErrors() {}
 

@@ -30,8 +30,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the generations that serve the steps of an ensemble, and keeps them for a request. Immutable; safe for use by any
- * thread; never blocks.
+ * Finds and keeps the generations that serve an ensemble's steps for a request. Immutable; safe for use by any thread;
+ * never blocks.
  */
 final class StepGenerations implements StepModels {
     private final ServedModels models;
@@ -85,7 +85,7 @@ final class StepGenerations implements StepModels {
         return () -> loads.cancel(false);
     }
 
-    /** Returns the models of all steps, and of those of ensembles among them. */
+    /** Returns the models of all steps. Steps that are ensembles add the models of their steps. */
     private List<String> withNested() {
         return steps.stream()
                 .flatMap(step -> models.onDemand().withNeeded(step.name()).stream())

@@ -15,8 +15,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Checks an ensemble against the models of its steps, with the error texts of the reference server. Confined to one
- * check.
+ * Checks an ensemble against the models of its steps. Its errors have the texts of the reference server. Confined to
+ * one check.
  */
 final class StepValidation {
     private final ModelConfig ensemble;
@@ -32,7 +32,7 @@ final class StepValidation {
     /**
      * Checks an ensemble.
      *
-     * @param ensemble its configuration, which is right by itself
+     * @param ensemble its configuration, which was checked without the models of its steps
      * @param steps the configuration of the model of each step
      * @return the configuration, which says whether the ensemble is decoupled
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if a step does not fit

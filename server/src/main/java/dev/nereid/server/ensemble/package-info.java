@@ -1,6 +1,5 @@
 /**
- * Ensembles of the server: their checks against the models of their steps, their loads, and the use of those models by
- * requests.
+ * Checks and loads ensembles, and provides the models of their steps to requests.
  *
  * <p>Starting points: {@link dev.nereid.server.ensemble.EnsembleLoader}; {@link
  * dev.nereid.server.ensemble.StepValidation}, the checks.
