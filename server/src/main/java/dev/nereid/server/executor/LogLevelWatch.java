@@ -19,7 +19,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells the plugin of one load of a model of changes of the least level that its log writes. Guarded by its own lock; actions
+ * Reports changes of a model's log level to the plugin that loaded the model. Guarded by a lock of this object; actions
  * of the plugin run outside of it.
  *
  * <p>The level is compared once a second while there are subscriptions, so that no part of the process has to announce a
@@ -52,7 +52,6 @@ public final class LogLevelWatch implements Watchdog.Watched {
     /**
      * Runs an action with the level on the calling thread, and again after each change.
      *
-     * @param log the log of the model
      * @param actions runs the action after a change
      * @param action the action of a plugin
      * @return ends the subscription, which {@link #close} does at the latest

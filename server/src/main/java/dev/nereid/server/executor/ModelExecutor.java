@@ -310,7 +310,7 @@ public final class ModelExecutor implements Executor {
         }
     }
 
-    /** A thread, which inherits nothing from the thread that needs it, such as the class loader of a plugin. */
+    /** A thread that inherits nothing, such as a plugin's class loader, from its creator. */
     private static final class Worker extends Thread {
         private ThreadPlacement placed = ThreadPlacement.ANYWHERE;
 

@@ -19,7 +19,7 @@ public final class FileCopies implements AutoCloseable {
     private final List<Predicate<Path>> stable = new CopyOnWriteArrayList<>();
 
     /**
-     * Creates the copies of a server, and removes those of killed servers. Blocks.
+     * Creates the copies of a server, and removes copies that killed servers left. Blocks.
      *
      * @param parent the directory that holds them, created when it is needed
      */
@@ -50,7 +50,7 @@ public final class FileCopies implements AutoCloseable {
         return stable.stream().anyMatch(directories -> directories.test(path));
     }
 
-    /** Removes all copies. What is mapped stays mapped. */
+    /** Removes all copies. Mapped files stay mapped. */
     @Override
     public void close() {
         directory.close();

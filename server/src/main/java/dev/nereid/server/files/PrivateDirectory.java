@@ -118,7 +118,6 @@ public final class PrivateDirectory implements AutoCloseable {
     /**
      * Returns whether a file lies in the directory.
      *
-     * @param file the path of a file
      * @return whether the directory was created, and the path is below it
      */
     public boolean contains(Path file) {

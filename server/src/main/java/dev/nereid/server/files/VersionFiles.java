@@ -45,7 +45,7 @@ public final class VersionFiles implements AutoCloseable {
     private final boolean isStable;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** The directories with copies, by what was copied. */
+    /** The directories with copies, by the copied files. */
     @GuardedBy("lock")
     private final Map<Request, Path> copies = new HashMap<>();
 
@@ -55,7 +55,6 @@ public final class VersionFiles implements AutoCloseable {
     /**
      * Identifies copies.
      *
-     * @param directory the directory of the files
      * @param files their paths below it
      */
     private record Request(Path directory, TreeSet<String> files) {}
@@ -221,7 +220,7 @@ public final class VersionFiles implements AutoCloseable {
         return text == null ? failure.getClass().getSimpleName() : text;
     }
 
-    /** Removes the copies. What is mapped stays mapped. Later calls do nothing. */
+    /** Removes the copies. Mapped files stay mapped. Later calls do nothing. */
     @Override
     public void close() {
         lock.lock();
@@ -235,9 +234,8 @@ public final class VersionFiles implements AutoCloseable {
     }
 
     /**
-     * Tells contents of a file apart.
+     * Distinguishes the contents of a file by size and time.
      *
-     * @param size its size
      * @param modified when it was last written
      */
     private record FileState(long size, FileTime modified) {

@@ -1,5 +1,5 @@
 /**
- * Files of the server's own on the disk: private directories, and private copies of files of models.
+ * The server's files on the disk: private directories, and private copies of model files.
  *
  * <p>Starting point: {@link dev.nereid.server.files.FileCopies}.
  */

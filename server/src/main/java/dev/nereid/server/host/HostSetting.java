@@ -16,7 +16,7 @@ public record HostSetting(String policy, String name, String value) {
     /** The processors that threads run on. */
     public static final String CPU_CORES = "cpu-cores";
 
-    /** The NUMA node on whose processors threads run. */
+    /** The NUMA node with the processors that threads run on. */
     public static final String NUMA_NODE = "numa-node";
 
     /** The format of a setting as text. */

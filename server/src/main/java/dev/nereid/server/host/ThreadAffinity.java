@@ -36,7 +36,7 @@ final class ThreadAffinity {
     }
 
     /**
-     * Keeps the calling thread, and those that it starts from then on, on some processors.
+     * Binds the calling thread, and all threads that it starts from then on, to some processors.
      *
      * @return why that is not possible; empty if it is done
      */
