@@ -7,8 +7,8 @@ import dev.nereid.spi.ErrorCode;
 import java.util.Map;
 
 /**
- * Limits of the memory of GPUs that is in use after an instance was created: beyond them it is closed, and its model is
- * not loaded, so that other use of the GPU finds memory. Immutable.
+ * Limits the used memory of GPUs after an instance was created. Beyond a limit the instance is closed, and its model is
+ * not loaded, so that the GPU has memory for other uses. Immutable.
  *
  * @param fractions the part of all memory of a GPU, 0 to 1, by the number of the GPU; no limit for others
  */

@@ -45,7 +45,7 @@ final class InstanceMemory implements AutoCloseable {
      *
      * @param instance the name of the instance
      * @param memory the tensor memory of the server
-     * @param owner the model, which reports what it forgets
+     * @param owner the model, which reports memory that it forgets
      */
     InstanceMemory(String instance, TensorMemory memory, ResponseHolder owner) {
         this.instance = instance;
@@ -114,7 +114,10 @@ final class InstanceMemory implements AutoCloseable {
         return probe.isPresent();
     }
 
-    /** Frees what is allocated, and reports it, and how much was forgotten before. Called once. Nothing can be allocated any more. */
+    /**
+     * Frees and reports all allocated memory, and reports how much was forgotten before. Called once. Nothing can be
+     * allocated any more.
+     */
     @Override
     public void close() {
         closed = true;
@@ -228,7 +231,7 @@ final class InstanceMemory implements AutoCloseable {
         }
     }
 
-    /** A buffer as the plugin sees it. It is freed when neither this object nor its memory segment is reachable. */
+    /** A buffer as the plugin sees it. It is freed when this object and its memory segment are unreachable. */
     private static final class Allocated implements AllocatedMemory {
         private final Held held;
         private final MemorySegment segment;

@@ -79,7 +79,6 @@ public record InstanceOptions(
     /**
      * Replaces the host policies.
      *
-     * @param policies the policies
      * @return the changed options
      */
     public InstanceOptions withHostPolicies(HostPolicies policies) {
@@ -89,7 +88,6 @@ public record InstanceOptions(
     /**
      * Replaces the limits of the memory of GPUs.
      *
-     * @param limits the limits
      * @return the changed options
      */
     public InstanceOptions withGpuLimits(GpuLoadLimits limits) {

@@ -31,7 +31,7 @@ public record InstancePlan(String name, Device device, List<String> profiles, bo
         return HostPolicies.name(group.getHostPolicy(), device);
     }
 
-    /** Lists the instances of a configuration whose groups are filled in. They are in the order of their creation. */
+    /** Lists the instances of a configuration with filled-in groups. They are in the order of their creation. */
     public static List<InstancePlan> of(ModelConfig config) {
         List<InstancePlan> plans = new ArrayList<>();
         for (ModelInstanceGroup group : config.getInstanceGroupList()) {

@@ -30,11 +30,7 @@ public final class InstanceStarts {
     /** The starts that go on though their instances are to be closed, by the key of the model. */
     private final Map<String, Set<CompletableFuture<Void>>> stuck = new ConcurrentHashMap<>();
 
-    /**
-     * Creates the starts of a server's instances.
-     *
-     * @param waits the waits of its loads
-     */
+    /** Creates the starts of a server's instances. */
     public InstanceStarts(LoadWaits waits) {
         this(waits, InstanceStarts::log);
     }
@@ -42,7 +38,6 @@ public final class InstanceStarts {
     /**
      * Creates the starts of a server's instances.
      *
-     * @param waits the waits of its loads
      * @param report receives the names of instances that have not started, and how long the load has waited for them, after each
      *     {@link LoadWaits#INTERVAL}
      */
@@ -57,7 +52,6 @@ public final class InstanceStarts {
                 .log("instances {} have not started after {} s", instances, waited.toSeconds());
     }
 
-    /** Returns the waits of loads. */
     public LoadWaits waits() {
         return waits;
     }
@@ -102,7 +96,6 @@ public final class InstanceStarts {
      * Records a start that goes on though its instance is to be closed.
      *
      * @param model the key of the model
-     * @param start the start
      */
     @SuppressWarnings("CollectionUndefinedEquality") // each start is another object
     public void goesOn(String model, CompletableFuture<Void> start) {

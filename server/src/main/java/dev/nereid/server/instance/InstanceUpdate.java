@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.function.BiPredicate;
 
 /**
- * Difference between the present instances of a model and those of a new configuration. Immutable.
+ * The difference between the present instances of a model and a new configuration. Immutable.
  *
  * @param sources for each target instance, the index of the present one that is kept for it; {@link #NEW} if it has to
  *     be created
@@ -32,11 +32,10 @@ public record InstanceUpdate(List<Integer> sources, List<Integer> removed) {
     }
 
     /**
-     * Compares present instances with those of a new configuration. A present one is kept if its group differs in
-     * nothing but name and count, and its device in nothing. Among several, the one of the same name is preferred, then
-     * the first that is left.
+     * Compares present instances with the instances of a new configuration. A present one is kept if its group differs
+     * in nothing but name and count, and its device in nothing. Among several, the one of the same name is preferred,
+     * then the first that is left.
      *
-     * @param present the present instances
      * @param target the instances of the new configuration
      * @return the difference
      */

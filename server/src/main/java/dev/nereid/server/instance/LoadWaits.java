@@ -28,7 +28,6 @@ public interface LoadWaits {
     /**
      * Waits for the end of a stage. A load on the calling thread needs its permit no more meanwhile.
      *
-     * @param stage the stage
      * @param limit how long to wait
      * @return whether the stage has ended, also by a failure
      * @throws InferenceException {@link ErrorCode#UNAVAILABLE} if the server stops
@@ -40,8 +39,7 @@ public interface LoadWaits {
      * Waits for the end of a stage, as {@link #await}, however long that takes. If the wait ends before, the stage is
      * cancelled.
      *
-     * @param stage the stage
-     * @param what what is waited for, for the error
+     * @param what names the wait in the error
      * @throws InferenceException {@link ErrorCode#UNAVAILABLE} if the server stops, or the thread is interrupted
      */
     default void awaitEnd(CompletableFuture<?> stage, String what) {

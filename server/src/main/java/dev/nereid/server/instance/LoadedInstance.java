@@ -8,7 +8,6 @@ import dev.nereid.spi.ModelInstance;
 /**
  * A created instance with the plan that it was created from. Immutable.
  *
- * @param plan the plan
  * @param instance the backend's instance
  */
 public record LoadedInstance(InstancePlan plan, ModelInstance instance) {

@@ -24,8 +24,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Forwards to an instance while its GPU works, and owns its scratch memory, its start and its availability. As safe for
- * concurrent use as the instance. Its close frees the memory that the instance left allocated.
+ * Forwards to an instance while its GPU works, and owns the instance's scratch memory. It also owns the instance's
+ * start and availability. As safe for concurrent use as the instance. Its close frees the memory that the instance left
+ * allocated.
  */
 public final class OwnedInstance implements ModelInstance {
     private static final Logger LOG = LoggerFactory.getLogger(OwnedInstance.class);
@@ -183,10 +184,8 @@ public final class OwnedInstance implements ModelInstance {
     }
 
     /**
-     * What an instance knows about itself, its memory, and whether it takes batches. Safe for use by any thread.
+     * The plan, the scratch memory and the availability of an instance. Safe for use by any thread.
      *
-     * @param plan what was planned of it
-     * @param scratch its memory
      * @param availability whether it takes batches
      */
     private record Context(InstancePlan plan, InstanceMemory scratch, InstanceAvailability availability)

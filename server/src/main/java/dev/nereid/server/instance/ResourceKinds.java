@@ -12,10 +12,9 @@ public final class ResourceKinds {
     private ResourceKinds() {}
 
     /**
-     * Finds a resource whose kind changes. The instances of a model are exchanged one after the other, and no resource
-     * may be of both kinds meanwhile.
+     * Finds a resource that changes its kind. The instances of a model are exchanged one after the other, and no
+     * resource may be of both kinds meanwhile.
      *
-     * @param present the present instances
      * @param target the instances of the new configuration
      * @return the change of the first such resource by name; empty if none changes, or if {@code target} contradicts
      *     itself
