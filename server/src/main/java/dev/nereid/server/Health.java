@@ -58,7 +58,6 @@ final class Health implements FatalErrorHandler {
         BestEffort.run("end of a thread", () -> options.fatalErrors().onThreadEnded(thread));
     }
 
-
     HeapWatch heap() {
         return heap;
     }

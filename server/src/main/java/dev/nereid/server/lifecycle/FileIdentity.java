@@ -15,8 +15,8 @@ import org.slf4j.LoggerFactory;
 /**
  * The identity of a version by its configuration, plugin and files. Safe for use by any thread.
  *
- * <p>Files are read when the identity is first needed, perhaps long after the load. If they have changed since, they say
- * nothing about what was loaded, and the identity is a random one.
+ * <p>Files are read when the identity is first needed, perhaps long after the load. If they have changed since, they
+ * say nothing about the loaded model, and the identity is a random one.
  */
 public final class FileIdentity implements LoadIdentity {
     private static final Logger LOG = LoggerFactory.getLogger(FileIdentity.class);
@@ -31,12 +31,10 @@ public final class FileIdentity implements LoadIdentity {
     private volatile Optional<String> known = Optional.empty();
 
     /**
-     * Takes note of the files that are about to be loaded. Blocks.
+     * Records the fingerprint of the files that are about to be loaded. Blocks.
      *
-     * @param prepared the model
      * @param config the completed configuration
      * @param plugin the digest of the plugin that loads it; empty for none
-     * @param version the version
      */
     public FileIdentity(PreparedModel prepared, ModelConfig config, String plugin, long version) {
         this.prepared = prepared;

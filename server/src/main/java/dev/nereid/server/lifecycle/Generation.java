@@ -15,10 +15,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One load of a model version, from the moment it is ready until it is closed. Safe for use by any thread.
+ * One loaded life of a model version, from its readiness to its close. Safe for use by any thread.
  *
- * <p>A generation is ready, then draining, then closed. Who uses its model holds a lease meanwhile; a request holds one
- * until it is queued, from where the scheduler counts it. {@link #drain} refuses leases; when the last one is released,
+ * <p>A generation is ready, then draining, then closed. Each user of its model holds a lease meanwhile. A request holds
+ * one until it is queued; then the scheduler counts it. {@link #drain} refuses leases; when the last one is released,
  * the scheduler completes the requests that it has, and then everything is closed. An update of the instances replaces
  * the model of the generation and not the generation.
  */
@@ -48,7 +48,6 @@ public final class Generation implements Resolution {
     /**
      * Creates a ready generation without leases.
      *
-     * @param key the key of its model
      * @param model the loaded version, owned by the generation
      * @param fileBytes the size of its files, from which its memory is estimated if its backend does not report it
      * @param hooks called around its close
@@ -64,11 +63,6 @@ public final class Generation implements Resolution {
         usedNanos = System.nanoTime();
     }
 
-    /**
-     * Returns the key of the model.
-     *
-     * @return the key
-     */
     public String key() {
         return key;
     }
@@ -82,7 +76,7 @@ public final class Generation implements Resolution {
         return byteSize;
     }
 
-    /** Reads anew how much memory the generation takes. Called by one thread at a time, which has a lease or owns it. */
+    /** Updates the memory of the generation. Called by one thread at a time, which has a lease or owns it. */
     void resize() {
         byteSize = currentBytes();
     }
@@ -96,7 +90,7 @@ public final class Generation implements Resolution {
     }
 
     /**
-     * Takes note of a use.
+     * Records a use.
      *
      * @param nanos when, on the scale of {@link System#nanoTime()}; kept to a millisecond
      */
@@ -118,7 +112,8 @@ public final class Generation implements Resolution {
     /**
      * Returns whether nothing uses the generation at this moment.
      *
-     * @return whether it has neither requests in flight nor live sequences, and its backend is not asked for its memory
+     * @return {@code true} if it has no requests in flight and no live sequences, and its backend is not asked for its
+     *     memory
      */
     public boolean isIdle() {
         return model.scheduler().isIdle() && !model.memory().isCalling();
@@ -128,7 +123,7 @@ public final class Generation implements Resolution {
      * Refuses leases for the moment, if nothing uses the generation. Called by one control task at a time, which then
      * {@linkplain #drain drains} it, or lets it {@linkplain #resume() resume}.
      *
-     * @return whether it has neither leases nor requests, and gets none until then; otherwise nothing has changed
+     * @return {@code true} if it has no leases and no requests, and gets none until then; otherwise nothing has changed
      */
     boolean suspend() {
         if (leases.suspend() && isIdle()) {
@@ -180,7 +175,7 @@ public final class Generation implements Resolution {
      * the catalog leads new requests elsewhere.
      *
      * @param executor runs the close, which waits for the requests in progress
-     * @param whenEnded is notified of the end before those who wait for it, with the error if the close failed
+     * @param whenEnded is notified of the end before the threads that wait for it, with the error if the close failed
      */
     void drain(Executor executor, Consumer<@Nullable Throwable> whenEnded) {
         model.expectUnload(); // requests that wait in vain may have leases, such as those of ensembles
@@ -215,10 +210,10 @@ public final class Generation implements Resolution {
     }
 
     /**
-     * Waits for the requests that the version has. It looks for senders and leases that its plugin has forgotten and, when all
-     * requests are completed, for responses that plugins have. When no client has a response, it releases the ones that this
-     * version holds itself: the holder of its own responses may be this version, or wait for it in turn. Until then the plugin
-     * may need what it holds.
+     * Waits for the requests that the version has. It looks for senders and leases that its plugin has forgotten and,
+     * when all requests are completed, for responses that plugins have. When no client has a response, it releases the
+     * responses that this version holds. The holder of this version's responses may be this version, or may wait for it
+     * in turn. Until then the plugin may need the responses that it holds.
      */
     private void awaitRequests() {
         model.drain();
@@ -338,8 +333,8 @@ public final class Generation implements Resolution {
     }
 
     /**
-     * Returns whether requests may wait for what a plugin has forgotten. It may hold a response of an ensemble that has this
-     * model as a step: the ensemble's responses refer to those of its steps.
+     * Returns whether requests may wait for objects that a plugin has forgotten. The plugin may hold a response of an
+     * ensemble that has this model as a step: the ensemble's responses refer to the responses of its steps.
      */
     private boolean mayHaveForgotten() {
         if (model.openHandles() > 0) {
@@ -351,7 +346,7 @@ public final class Generation implements Resolution {
     /**
      * Waits until one of several generations is closed.
      *
-     * @param generations those that may close
+     * @param generations the generations that may close
      * @param ended ends the wait too
      * @param nanos how long to wait
      * @return whether one was closed, or the wait ended, in time

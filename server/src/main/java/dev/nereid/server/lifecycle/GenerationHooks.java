@@ -8,6 +8,6 @@ public interface GenerationHooks {
     /** Called when the generation has no lease any more, before its scheduler completes the requests that it has. */
     default void beforeClose() {}
 
-    /** Called when the generation is closed, or its close has failed. Frees what it was loaded from. */
+    /** Called when the generation is closed, or its close has failed. Frees the files of its load. */
     default void afterClose() {}
 }

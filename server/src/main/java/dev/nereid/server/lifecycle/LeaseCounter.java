@@ -6,8 +6,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Counts the leases on a resource, and runs an action when it is closed and the last lease is released. Lock-free; a
- * lease may be released by any thread.
+ * Counts the leases on a resource. Runs an action when the resource is closed and the last lease is released.
+ * Lock-free; a lease may be released by any thread.
  *
  * <p>The count is spread over several stripes, so that threads which acquire and release at the same time do not write
  * the same cache line. A thread always uses the same stripe, so a stripe alone may be negative: only the sum counts. The

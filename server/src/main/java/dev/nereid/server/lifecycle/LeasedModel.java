@@ -26,14 +26,14 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * A model that owns a lease on its backend and copies of its files, which end with its close. As safe for use as the model.
+ * A model that owns a lease on its backend and copies of its files. Its close ends both. As safe for use as the model.
  *
  * <p>It is closed after the last of its instances: of an instance with a start that cannot be cancelled, the close follows
  * when the load that failed has closed the model already.
  */
 final class LeasedModel implements PaddedModel {
     /**
-     * What a load uses until its model is closed. Safe for use by any thread.
+     * The resources of a load until its model is closed. Safe for use by any thread.
      *
      * @param lease the lease on the backend
      * @param files the private copies of the model's files
@@ -86,8 +86,7 @@ final class LeasedModel implements PaddedModel {
     /**
      * Creates the owner of a model.
      *
-     * @param model the model
-     * @param resources what its load uses
+     * @param resources the resources of its load
      * @param closing begins to watch the close of an instance, by its name, or of the model, by an empty one
      */
     LeasedModel(Model model, Resources resources, Function<String, ModelLoadWatch.Step> closing) {
@@ -156,7 +155,6 @@ final class LeasedModel implements PaddedModel {
     /**
      * Forwards to an instance, and reports a close that takes too long. As safe for concurrent use as the instance.
      *
-     * @param instance the instance
      * @param closing begins to watch the close
      * @param closed called after the close
      * @param isClosed whether the close has begun; a second one does nothing

@@ -32,44 +32,37 @@ public final class LiveGenerations {
      */
     static final int MAX_DRAINING = 2;
 
-    /** How long a reload waits for a generation that closes by itself, before it ends the sequences of another one. */
+    /**
+     * How long a reload waits for an ending generation to close, before it ends the sequences of another generation.
+     */
     private static final long CLOSE_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private static final Logger LOG = LoggerFactory.getLogger(LiveGenerations.class);
 
     /** Follows the generations from their begin to their close. Called by any thread; never blocks or throws. */
     public interface Listener {
-        /**
-         * Called when a generation was loaded, before it serves.
-         *
-         * @param generation the generation
-         */
+        /** Called when a generation was loaded, before it serves. */
         default void begun(Generation generation) {}
 
         /**
          * Called when a generation takes more or less memory than before; between its begin and its close.
          *
-         * @param generation the generation
-         * @param before what it took before, in bytes
+         * @param before its earlier memory, in bytes
          */
         default void resized(Generation generation, long before) {}
 
-        /**
-         * Called when a generation is closed, or its close has failed.
-         *
-         * @param generation the generation
-         */
+        /** Called when a generation is closed, or its close has failed. */
         default void closed(Generation generation) {}
     }
 
     private final Set<Generation> live = ConcurrentHashMap.newKeySet();
     private final Set<Generation> draining = ConcurrentHashMap.newKeySet();
 
-    /** Replaced generations whose sequences go on, the oldest first. */
+    /** The replaced generations with sequences that continue, the oldest first. */
     private final CopyOnWriteArrayList<Followed> followed = new CopyOnWriteArrayList<>();
 
     private final CompletableFuture<Void> ended = new CompletableFuture<>();
-    /** Whether the sequences of generations that are replaced end at once. */
+    /** Set when the sequences of replaced generations end at once. */
     private volatile boolean sequencesEnded;
 
     private final LoadEvents events = new LoadEvents();
@@ -80,10 +73,9 @@ public final class LiveGenerations {
     private final Executor closers = task -> Thread.ofVirtual().name("unload").start(task);
 
     /**
-     * A replaced generation whose sequences go on.
+     * A replaced generation with sequences that continue.
      *
      * @param generation the generation, which still has leases to give
-     * @param drain drains it
      * @param isReplaced whether the catalog leads to another one already; until then it must not drain
      */
     private record Followed(Generation generation, Runnable drain, AtomicBoolean isReplaced) {
@@ -136,7 +128,6 @@ public final class LiveGenerations {
     /**
      * Begins the generation of a version that was loaded.
      *
-     * @param key the key of the model
      * @param model the version, owned by the generation
      * @param fileBytes the size of its files, from which its memory is estimated if its backend does not report it
      * @param hooks called around its close
@@ -149,7 +140,7 @@ public final class LiveGenerations {
         return generation;
     }
 
-    /** Reads anew how much memory a generation takes. The caller has a lease; one at a time for each generation. */
+    /** Updates the memory of a generation. The caller has a lease; one at a time for each generation. */
     void resize(Generation generation) {
         long before = generation.byteSize();
         generation.resize();
@@ -194,8 +185,8 @@ public final class LiveGenerations {
     }
 
     /**
-     * Lets requests of the sequences of a generation that is about to be replaced find it by {@link #following}, so that
-     * none is lost when the catalog leads other requests to the new one. Never blocks.
+     * Prepares the replacement of a generation. Requests of its sequences find it by {@link #following}, so that none
+     * is lost when the catalog leads other requests to the new generation. Never blocks.
      *
      * @param generation a generation that serves
      * @param whenClosed as for {@link #drain}
@@ -213,7 +204,7 @@ public final class LiveGenerations {
         };
     }
 
-    /** Drains a generation whose sequences go on, once, and not before it is replaced. */
+    /** Drains a generation with sequences that continue, once, and not before it is replaced. */
     private void end(Followed one) {
         if (one.isReplaced().get() && followed.remove(one)) {
             one.drain().run();
@@ -346,7 +337,7 @@ public final class LiveGenerations {
         return !lasting.containsAll(generations);
     }
 
-    /** Lets no thread wait before another generation drains. The server stops, and nothing is loaded any more. */
+    /** Ends all waits for drained generations. The server stops, and nothing is loaded any more. */
     public void end() {
         ended.complete(null);
     }

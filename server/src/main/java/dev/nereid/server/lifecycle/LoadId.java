@@ -22,8 +22,8 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Computes what identifies the content that a version is loaded from, for the keys of cached responses. Static functions
- * only; blocks.
+ * Computes the identity of a version's files and configuration, for keys of cached responses. Static functions only;
+ * blocks.
  *
  * <p>Content decides, and not the time of the load, so that servers which share a cache share responses, and a reload of
  * unchanged files keeps them. A forced reload does not: {@link PreparedModel#forcedLoad}.
@@ -39,8 +39,7 @@ final class LoadId {
      * @param config its completed configuration
      * @param plugin the digest of the plugin that loads it
      * @param directory the directory of its model
-     * @param version the version
-     * @return a text, equal for equal configurations, plugins and files; those of other versions do not count
+     * @return a text, equal for equal configurations, plugins and files; files of other versions do not count
      * @throws InferenceException if the files cannot be read
      */
     static String of(ModelConfig config, String plugin, ModelDirectory directory, long version) {
@@ -96,7 +95,7 @@ final class LoadId {
         return files;
     }
 
-    /** Adds the files below a directory, also those that links lead to. */
+    /** Adds the files below a directory, including targets of links. */
     private static void addFiles(Path root, List<Path> files) throws IOException {
         try (Stream<Path> all = Files.walk(root, FileVisitOption.FOLLOW_LINKS)) {
             all.filter(Files::isRegularFile).forEach(files::add);

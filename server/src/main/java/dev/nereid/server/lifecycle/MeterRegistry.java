@@ -9,10 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/**
- * Keeps the statistics of each model version, so that they go on when the version is loaded again. Safe for use by any
- * thread.
- */
+/** Keeps the statistics of each model version over its reloads. Safe for use by any thread. */
 public final class MeterRegistry {
     /** By model, then by version; the inner maps are replaced as a whole. */
     private final ConcurrentHashMap<String, Map<Long, ModelMeter>> meters = new ConcurrentHashMap<>();
@@ -32,7 +29,6 @@ public final class MeterRegistry {
      * Returns the meter of a version.
      *
      * @param model the model's key
-     * @param version the version
      * @return the meter, the same until it is removed
      */
     public ModelMeter of(String model, long version) {
@@ -45,10 +41,10 @@ public final class MeterRegistry {
     }
 
     /**
-     * Removes the meters of a model's versions that are neither loaded nor in the repository.
+     * Removes the meters of a model's versions, except for versions that are loaded or in the repository.
      *
      * @param model the model's key
-     * @param versions the versions that are
+     * @param versions the versions that are loaded or in the repository
      */
     public void retain(String model, Set<Long> versions) {
         meters.computeIfPresent(model, (_, before) -> {

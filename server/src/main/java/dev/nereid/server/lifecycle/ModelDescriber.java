@@ -21,7 +21,7 @@ import java.util.function.Predicate;
  * Describes models without loading them: their backends complete the configurations from the files. Immutable; blocks.
  */
 public final class ModelDescriber {
-    /** What a loaded model takes besides its weights: its graph, buffers and plans. */
+    /** The memory of a loaded model besides its weights: its graph, buffers and plans. */
     static final long OVERHEAD_BYTES = 512L << 10;
 
     private final BackendRegistry backends;
@@ -35,7 +35,6 @@ public final class ModelDescriber {
     /**
      * Creates the describer of a server.
      *
-     * @param backends the backends of the models
      * @param options how models are loaded
      * @param meters the statistics of the versions
      * @param hasCache whether the server has a response cache
@@ -61,7 +60,7 @@ public final class ModelDescriber {
     }
 
     /**
-     * Estimates the memory of a version whose backend does not report it.
+     * Estimates the memory of a version, for backends that do not report it.
      *
      * @param fileBytes the size of the version's files
      * @return the bytes
@@ -73,7 +72,6 @@ public final class ModelDescriber {
     /**
      * Describes a model.
      *
-     * @param prepared the model
      * @param byteSize the memory that it takes when it is loaded; not that of an ensemble, which takes none
      * @return the model
      * @throws BackendException if its backend is missing, or cannot complete the configuration
@@ -118,7 +116,6 @@ public final class ModelDescriber {
     /**
      * Describes a model that serves.
      *
-     * @param key its key
      * @param generations its versions
      * @param isKept whether it is never evicted, whatever its configuration says
      * @return the model, with the memory of the generations

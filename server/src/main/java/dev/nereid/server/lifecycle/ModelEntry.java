@@ -24,7 +24,7 @@ public final class ModelEntry {
     /** The state of the whole model, in place of the states of its versions; {@code null} if those are known. */
     private final @Nullable VersionState overall;
 
-    /** Whether the model could not be loaded because no version was there. */
+    /** Set if the model could not be loaded because it has no version. */
     private final boolean lacksVersions;
 
     /** The states of the versions. Under a state of the whole model these are the versions that served before. */
@@ -58,7 +58,6 @@ public final class ModelEntry {
      * Creates the entry of a model as a whole, before its versions are known.
      *
      * @param key the model's key
-     * @param overall the state of the model
      * @param before the states of the versions that served before
      * @return the entry
      */
@@ -70,7 +69,6 @@ public final class ModelEntry {
      * Creates the entry of a model that could not be loaded because no version was there.
      *
      * @param key the model's key
-     * @param overall the state of the model
      * @param before the states of the versions that served before
      * @return the entry
      */
@@ -93,7 +91,7 @@ public final class ModelEntry {
     /**
      * Returns the view of the model when it lies in no repository any more.
      *
-     * @return the entry without what has failed; {@code null} if nothing is left
+     * @return the entry without failures; {@code null} if nothing is left
      */
     public @Nullable ModelEntry gone() {
         if (overall instanceof VersionState.Loading) {
@@ -110,7 +108,6 @@ public final class ModelEntry {
     /**
      * Returns the same entry with other states of the versions.
      *
-     * @param changed the states of the versions
      * @return the entry
      */
     public ModelEntry with(NavigableMap<Long, VersionState> changed) {

@@ -18,8 +18,8 @@ import java.util.function.UnaryOperator;
  * @param loadThreads how many models are loaded at a time, at least 1
  * @param instances how their instances are created
  * @param limits the limits of requests in flight and their input bytes for each version of a model
- * @param warnings receives the name of a model, empty for none, and what is probably not as intended about it, or about
- *     a backend; called by any thread
+ * @param warnings receives the name of a model, empty for none, and a probable mistake in it or in a backend; called by
+ *     any thread
  * @param observer observes completions and loads
  */
 public record ModelLoadOptions(
@@ -44,7 +44,7 @@ public record ModelLoadOptions(
             }
         };
 
-        /** What a backend does for a model. */
+        /** The kind of a backend's work for a model. */
         enum Work {
             /** Completes the configuration. */
             COMPLETION,
@@ -58,7 +58,6 @@ public record ModelLoadOptions(
          *
          * @param model the name of the model
          * @param backend the name of the backend
-         * @param work the work
          * @param execution executes it, once
          * @param <T> the type of the result
          * @return the result of the execution

@@ -18,8 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reports overdue steps of model loads, and overdue closes, once each, with the stack of their thread. Safe for use by
- * any thread.
+ * Reports overdue steps of model loads, and overdue closes, once each. The report has the stack of the thread. Safe for
+ * use by any thread.
  */
 public final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ModelLoadWatch.class);

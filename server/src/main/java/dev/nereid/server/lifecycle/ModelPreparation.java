@@ -82,7 +82,7 @@ public final class ModelPreparation {
      * Prepares a model. Its repository agents are called before its files are read, as its configuration says.
      *
      * @param directory its directory
-     * @param given the configuration in place of that in the directory; empty for that
+     * @param given a configuration that replaces the one in the directory; empty if none does
      * @return the model with at least one version to be loaded; its agents wait for the outcome of the load
      * @throws InferenceException if the configuration is wrong, requires an unsupported feature, or leaves no version, or
      *     with the reason of an agent
@@ -141,10 +141,10 @@ public final class ModelPreparation {
     }
 
     /**
-     * Returns the names of the models that a model needs, such as those of an ensemble's steps. Calls no agent.
+     * Returns the names of the models that a model needs, such as the models of an ensemble's steps. Calls no agent.
      *
      * @param directory its directory
-     * @param given the configuration in place of that in the directory; empty for that
+     * @param given a configuration that replaces the one in the directory; empty if none does
      * @return the names; empty also if the configuration cannot be read, for which {@link #prepare} has the reason
      */
     public Set<String> needed(ModelDirectory directory, Optional<WrittenConfig> given) {
@@ -234,7 +234,7 @@ public final class ModelPreparation {
         }
     }
 
-    /** Adds what is wrong with the layout of a model's directory to the reference server's text. */
+    /** Adds a mistake in the layout of a model's directory to the reference server's text. */
     private static InferenceException withLayout(InferenceException e, ModelDirectory directory, String filename) {
         return BestEffort.get(
                         "layout of " + directory.name(),

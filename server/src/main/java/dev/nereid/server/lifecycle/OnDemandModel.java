@@ -19,9 +19,9 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /**
- * A model that is loaded on demand: what is known of it whether it is loaded or not. Immutable.
+ * Describes a model that is loaded on demand, while it is loaded or not. Immutable.
  *
- * <p>A request whose version is not loaded receives it in place of a generation, and waits for the load.
+ * <p>A request for a version that is not loaded receives this object in place of a generation, and waits for the load.
  */
 public final class OnDemandModel implements Resolution {
     /** The configuration parameter that keeps a model loaded. */
@@ -69,7 +69,6 @@ public final class OnDemandModel implements Resolution {
     /**
      * Creates the description of a model.
      *
-     * @param key its key
      * @param versions its versions, at least one
      * @param byteSize the memory that it takes when it is loaded, in bytes, as far as that is known
      * @param isPinned whether it is never evicted, whatever its configuration says
@@ -89,11 +88,6 @@ public final class OnDemandModel implements Resolution {
                 .getStringValue());
     }
 
-    /**
-     * Returns the key of the model.
-     *
-     * @return the key
-     */
     public String key() {
         return key;
     }
@@ -116,7 +110,6 @@ public final class OnDemandModel implements Resolution {
         return byteSize;
     }
 
-    /** Returns the versions. */
     NavigableMap<Long, Version> versions() {
         return new TreeMap<>(versions);
     }

@@ -22,20 +22,12 @@ public final class OnDemandModels {
         return models.get(key);
     }
 
-    /**
-     * Lets a model be loaded on demand from now on, or replaces what is known of it.
-     *
-     * @param model the model
-     */
+    /** Adds a model that is loaded on demand from now on, or replaces its description. */
     public void add(OnDemandModel model) {
         models.put(model.key(), model);
     }
 
-    /**
-     * Lets a model not be loaded on demand any more.
-     *
-     * @param key its key
-     */
+    /** Removes a model, which is not loaded on demand any more. */
     public void remove(String key) {
         models.remove(key);
     }
@@ -43,7 +35,6 @@ public final class OnDemandModels {
     /**
      * Returns whether a model is loaded on demand.
      *
-     * @param key its key
      * @return whether requests load it
      */
     public boolean contains(String key) {
@@ -53,8 +44,7 @@ public final class OnDemandModels {
     /**
      * Returns a model and the models that it needs, directly or not, as far as they are loaded on demand.
      *
-     * @param key the key of the model
-     * @return the keys, that of the model first
+     * @return the keys, the given one first
      */
     public List<String> withNeeded(String key) {
         Set<String> found = new LinkedHashSet<>(List.of(key));
@@ -88,7 +78,6 @@ public final class OnDemandModels {
     /**
      * Returns whether a model is never evicted.
      *
-     * @param key its key
      * @return whether it is loaded on demand, and pinned
      */
     public boolean isPinned(String key) {

@@ -33,8 +33,8 @@ public record PreparedModel(
     /**
      * Returns the same model after a forced load.
      *
-     * @param identity differs from those of all other forced loads, on any server
-     * @return the model, whose responses are cached apart from those of other loads
+     * @param identity differs from the identities of all other forced loads, on any server
+     * @return the model; its responses are cached apart from the responses of other loads
      */
     public PreparedModel withForcedLoad(String identity) {
         return new PreparedModel(directory, config, configured, hasMaxBatchSize, versions, agents, identity, requirer);

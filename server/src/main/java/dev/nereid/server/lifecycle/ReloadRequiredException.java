@@ -1,6 +1,6 @@
 package dev.nereid.server.lifecycle;
 
-/** Says why a version cannot be updated while it serves, and has to be loaded again. */
+/** Reports that a version cannot be updated while it serves. The version has to be loaded again. */
 public final class ReloadRequiredException extends Exception {
     private static final long serialVersionUID = 1L;
 

@@ -1,4 +1,4 @@
 package dev.nereid.server.lifecycle;
 
-/** What a request finds for its model: a generation that serves it, or a model that is loaded on demand. */
+/** The target of a request: a generation, or a model that is loaded on demand. */
 public sealed interface Resolution permits Generation, OnDemandModel {}

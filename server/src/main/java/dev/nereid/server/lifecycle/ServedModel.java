@@ -68,9 +68,8 @@ public final class ServedModel implements AutoCloseable {
      * Memory and duration of a load.
      *
      * @param memory the memory that the backend reports for the model, refreshed while it is loaded
-     * @param time the duration of the load
      * @param namespace the namespace of the model; empty without namespaces
-     * @param identity identifies what was loaded
+     * @param identity the identity of the loaded files
      * @param required the models that the version requires
      */
     record LoadFigures(
@@ -108,15 +107,14 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Creates an ensemble, which has neither a backend nor instances.
+     * Creates an ensemble, which has no backend and no instances.
      *
-     * @param key the key of the model
      * @param config its configuration
      * @param settings the configuration as schedulers see it
      * @param scheduler executes its requests; owned and closed by the model
      * @param classifier finds the classes of its outputs
      * @param time the duration of the load
-     * @param identity identifies what it and its steps were loaded from
+     * @param identity the identity of its files and of the models of its steps
      * @return the model
      */
     public static ServedModel ofEnsemble(
@@ -159,7 +157,7 @@ public final class ServedModel implements AutoCloseable {
      * Returns the same model with other instances, in place of this one. This one must not be closed any more.
      *
      * @param changed its configuration
-     * @param instances its instances; its scheduler runs those that are not passive
+     * @param instances its instances; its scheduler runs all but the passive ones
      */
     ServedModel with(ModelConfig changed, List<LoadedInstance> instances) {
         ModelSettings read = ModelSettingsReader.settings(changed, version());
@@ -202,7 +200,7 @@ public final class ServedModel implements AutoCloseable {
     /**
      * Queues a request that was checked.
      *
-     * @param request the request, whose memory belongs to the model from now on
+     * @param request the request; its memory belongs to the model from now on
      * @param observer notified of the outcome in any case
      * @return the handle by which the caller cancels the request
      */
@@ -268,7 +266,7 @@ public final class ServedModel implements AutoCloseable {
         return instances.stream().anyMatch(instance -> instance.plan().device().kind() == Device.Kind.GPU);
     }
 
-    /** Returns what is known of this version while it is not loaded. */
+    /** Returns the description of this version for the time when it is not loaded. */
     OnDemandModel.Version onDemand(ModelMeter meter) {
         return new OnDemandModel.Version(
                 config, configJson(), description, tags(), meter, scheduler.isCached(), required());
@@ -379,12 +377,12 @@ public final class ServedModel implements AutoCloseable {
         return load.required().names();
     }
 
-    /** Returns the plugin that it is a model of, and its threads. */
+    /** Returns the threads of the model's plugin. */
     private PluginThreads threads() {
         return model instanceof LeasedModel leased ? leased.resources().lease().threads() : PluginThreads.NONE;
     }
 
-    /** Returns the state in the repository index. No version is ready whose instances are all gone. */
+    /** Returns the state in the repository index. A version with no instances left is not ready. */
     ModelStatus.State state() {
         return scheduler.isServing() ? ModelStatus.State.READY : ModelStatus.State.UNAVAILABLE;
     }
@@ -434,7 +432,6 @@ public final class ServedModel implements AutoCloseable {
         return scheduler.inFlight();
     }
 
-    /** Returns the overdue executions. */
     OverdueExecutions overdue() {
         return scheduler
                 .instances()
@@ -510,7 +507,7 @@ public final class ServedModel implements AutoCloseable {
     /**
      * Returns the sequences of this version.
      *
-     * @param uses those of its generations, at least one
+     * @param uses the uses of its generations, at least one
      */
     SequenceStatistics sequences(List<SequenceUse> uses) {
         return new SequenceStatistics(
@@ -533,8 +530,8 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Ends sequences as soon as they are idle, and lets none start: those in the backlog would wait for the slots of
-     * others whose clients cannot go on, since front ends refuse their requests. Never blocks.
+     * Ends sequences as soon as they are idle, and starts none. Sequences in the backlog would wait for slots of
+     * sequences that cannot continue, since front ends refuse their requests. Never blocks.
      */
     public void endSequences() {
         if (sequenceUse().isPresent()) {
@@ -547,7 +544,7 @@ public final class ServedModel implements AutoCloseable {
         scheduler.expectUnload();
     }
 
-    /** Refuses requests from now on, and executes those that were accepted. Never blocks. */
+    /** Refuses requests from now on, and executes all accepted requests. Never blocks. */
     public void drain() {
         scheduler.drain();
     }

@@ -50,15 +50,14 @@ public final class ServedModels implements ModelCatalog {
     private final ModelLoadWatch loads;
     private final MemoryRefresh memory;
 
-    /** Whether the models are being closed with the server. */
+    /** Set when the models are being closed with the server. */
     private volatile boolean ended;
 
     /**
      * Creates an empty catalog.
      *
-     * @param live the generations of the models
      * @param loads reports overdue loads
-     * @param memory refreshes the memory of models whose statistics are read
+     * @param memory refreshes the memory of models before their statistics are read
      */
     public ServedModels(LiveGenerations live, ModelLoadWatch loads, MemoryRefresh memory) {
         this.live = live;
@@ -105,7 +104,6 @@ public final class ServedModels implements ModelCatalog {
      * Finds the version that serves a request, as {@link #acquire(ModelRef)} does, or a replaced generation of it: a
      * request follows its sequence to the generation on which that began.
      *
-     * @param request the request
      * @return the generation, to be {@linkplain Generation#release released} by the caller, or the model if it has to be
      *     loaded first
      * @throws InferenceException if there is no such version, or it is not ready
@@ -138,9 +136,8 @@ public final class ServedModels implements ModelCatalog {
     }
 
     /**
-     * Returns whether a request starts a sequence while those of earlier generations of some model go on.
+     * Returns whether a request starts a sequence while sequences of earlier generations of some model continue.
      *
-     * @param request the request
      * @return whether {@link #startedAgain} is to be called when the request was accepted
      */
     public boolean startsOverReload(InferRequest request) {
@@ -211,7 +208,6 @@ public final class ServedModels implements ModelCatalog {
     /**
      * Returns the labels of an output of a loaded version.
      *
-     * @param model the model
      * @param output the name of the output
      * @return the labels in the order of its elements; empty if it has none, or the version is not loaded
      */
@@ -238,7 +234,6 @@ public final class ServedModels implements ModelCatalog {
      * Returns whether a version leaves the server ready: as {@link #isReady(ModelRef)}, but instances that are unavailable
      * for a while count as ready.
      *
-     * @param model the model
      * @return whether nothing of it has failed
      */
     public boolean leavesReady(ModelRef model) {
@@ -402,7 +397,7 @@ public final class ServedModels implements ModelCatalog {
      * Finds the execution that a thread is in.
      *
      * @param thread any thread
-     * @return what it executes at this moment; empty if it executes nothing
+     * @return the execution at this moment; empty if there is none
      */
     public Optional<RunningExecution> executionOn(Thread thread) {
         return live.all().stream()
@@ -541,7 +536,7 @@ public final class ServedModels implements ModelCatalog {
      * Returns the entry of a model.
      *
      * @param key the model's {@linkplain ModelKey key}
-     * @return what is known of it; empty if nothing is
+     * @return the entry; empty if the model is unknown
      */
     public Optional<ModelEntry> find(String key) {
         return Optional.ofNullable(entries.get(key));
@@ -559,7 +554,6 @@ public final class ServedModels implements ModelCatalog {
     /**
      * Returns the key of the model that clients mean by a name.
      *
-     * @param name the name
      * @return the key; the name itself if there is no such model
      * @throws InferenceException if there are several
      */
@@ -570,7 +564,6 @@ public final class ServedModels implements ModelCatalog {
     /**
      * Returns the keys of the models with a name.
      *
-     * @param name the name
      * @return the keys in all namespaces, a copy; the name itself without namespaces, if there is such a model
      */
     public Set<String> keys(String name) {
@@ -582,11 +575,11 @@ public final class ServedModels implements ModelCatalog {
     }
 
     /**
-     * Changes what is known of a model, in one step.
+     * Changes the entry of a model in one step.
      *
      * @param key the model's {@linkplain ModelKey key}
-     * @param change returns the new entry for the present one, which is {@code null} if nothing is known; {@code null}
-     *     to forget the model; has no effects of its own
+     * @param change returns the new entry for the present one, which is {@code null} for an unknown model; {@code null}
+     *     to forget the model; has no side effects
      */
     public void update(String key, Function<@Nullable ModelEntry, @Nullable ModelEntry> change) {
         entries.compute(key, (_, entry) -> change.apply(entry));

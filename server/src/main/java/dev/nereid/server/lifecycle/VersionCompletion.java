@@ -43,7 +43,6 @@ public final class VersionCompletion {
      *
      * @param options how models are loaded
      * @param prepared the version's model
-     * @param version the version
      * @param lease a lease on the model's backend, owned by the caller
      * @param files the private copies of the version's files; closed here, but after the last task of the backend, as
      *     another lease is
@@ -84,14 +83,13 @@ public final class VersionCompletion {
     }
 
     /**
-     * What the completion of a version and the load that follows share.
+     * The objects that the completion of a version shares with the load that follows.
      *
      * @param prepared the version's model
-     * @param version the version
      * @param lease the lease on the model's backend
      * @param files the private copies of the version's files
      * @param executor runs tasks of the plugin
-     * @param kept what the plugin keeps until the end of the load
+     * @param kept the objects that the plugin keeps until the end of the load
      * @param required the models that it requires
      * @param parameters the parameters, which record their reads
      * @param waits the waits of the backend for slow work
@@ -169,7 +167,7 @@ public final class VersionCompletion {
                 : config;
     }
 
-    /** Says what it means that a configuration batches though its owner did not write that. */
+    /** Logs the effects of batching that the completion has enabled and the owner did not configure. */
     private static void reportBatching(ModelConfig before, ModelConfig completed) {
         int maxBatchSize = completed.getMaxBatchSize();
         boolean shares = maxBatchSize > 1 && completed.hasDynamicBatching();

@@ -26,7 +26,8 @@ import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 
 /**
- * One model version, as its backend sees it. Immutable but for what it keeps and requires, and the record of its reads.
+ * One model version, as its backend sees it. Immutable but for the kept objects, the required models, and the record of
+ * its reads.
  */
 record VersionContext(
         ModelSettings settings,

@@ -67,7 +67,7 @@ import java.util.function.Function;
  * Loads one version of a model: backend, completion, checks, model, instances, scheduler. Immutable; blocks; may be
  * used by several threads at once.
  *
- * <p>A load that fails closes what it created, in reverse order, each once.
+ * <p>A load that fails closes everything that it created, in reverse order, each object once.
  */
 public final class VersionLoader {
     private final BackendRegistry backends;
@@ -122,8 +122,6 @@ public final class VersionLoader {
     /**
      * Loads a version.
      *
-     * @param prepared its model
-     * @param version the version
      * @return the version, ready to serve, owned by the caller
      * @throws BackendException if the backend is missing or fails
      * @throws InferenceException if the completed configuration is wrong
@@ -248,8 +246,8 @@ public final class VersionLoader {
     }
 
     /**
-     * Creates instances of a model, and reports those whose creation takes too long. The reported ones are created on a
-     * thread of their own.
+     * Creates instances of a model, and reports creations that take too long. Only creations on separate threads are
+     * reported.
      */
     private InstanceFactory.Creation watched(Model model, ResponseHolder owner, PreparedModel prepared, long version) {
         Thread loading = Thread.currentThread(); // which is watched already
@@ -336,16 +334,15 @@ public final class VersionLoader {
             Load load) {}
 
     /**
-     * When and from what a version is loaded.
+     * The start and the files of a version's load.
      *
-     * @param key the key of its model
      * @param startNanos when the load began
-     * @param identity identifies what is loaded
+     * @param identity the identity of the loaded files
      * @param required the models that it requires
      */
     private record Load(String key, long startNanos, LoadIdentity identity, RequiredModels required) {}
 
-    /** Passes the instances that run to a scheduler. Those that do not stay with the model. */
+    /** Passes the active instances to a scheduler. The passive instances stay with the model. */
     private ServedModel serve(
             Parts parts,
             List<InstancePlan> plans,

@@ -12,11 +12,7 @@ public sealed interface VersionState {
      */
     record Loading(boolean isCounted) implements VersionState {}
 
-    /**
-     * The version is ready to serve.
-     *
-     * @param generation its generation
-     */
+    /** The version is ready to serve. */
     record Ready(Generation generation) implements VersionState {}
 
     /**
@@ -26,11 +22,7 @@ public sealed interface VersionState {
      */
     record OnDemand(boolean isCounted) implements VersionState {}
 
-    /**
-     * The version serves no new requests, and completes those that it has.
-     *
-     * @param generation its generation
-     */
+    /** The version serves no new requests, and completes the requests that it has. */
     record Unloading(Generation generation) implements VersionState {}
 
     /**

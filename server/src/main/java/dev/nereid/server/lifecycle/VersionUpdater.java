@@ -60,9 +60,9 @@ public final class VersionUpdater {
     }
 
     /**
-     * Replaces the instances of a served version by the configured ones. Creates those that are missing, has them
-     * warmed up and serve, and then retires those that are no longer configured: they complete the requests that they
-     * have. If a new one fails, all new ones are closed, and the old ones continue.
+     * Replaces the instances of a served version by the configured ones. Creates the missing instances, has them warmed
+     * up and serve, and then retires the instances that are no longer configured. Retired instances complete the
+     * requests that they have. If a new one fails, all new ones are closed, and the old ones continue.
      *
      * @param prepared the model with its present configuration
      * @param served the version as it is served
@@ -145,7 +145,7 @@ public final class VersionUpdater {
         return served.with(config, change(prepared, served, config, target, update, backend.traits()));
     }
 
-    /** Returns whether what was loaded suits other instances; {@code false} if the backend cannot say. */
+    /** Returns whether the loaded model suits other instances; {@code false} if the backend cannot say. */
     private static boolean suits(ServedModel served, List<InstancePlan> target) {
         try {
             return served.model()
