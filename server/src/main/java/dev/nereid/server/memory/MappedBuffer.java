@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A buffer with a memory mapping of its own. The memory belongs to the holder; the mapping returns to its class, or to
+ * A buffer with a separate memory mapping. The memory belongs to the holder; the mapping returns to its class, or to
  * the system, when the buffer is closed.
  */
 final class MappedBuffer implements GrowingBuffer {

@@ -6,7 +6,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Unmaps mappings, large ones on a thread of its own. The kernel takes a millisecond for 16 MiB. Safe for use by any
+ * Unmaps mappings, large ones on a separate thread. The kernel takes a millisecond for 16 MiB. Safe for use by any
  * thread.
  */
 final class MappingReleaser implements AutoCloseable {

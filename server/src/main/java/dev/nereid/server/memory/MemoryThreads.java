@@ -49,7 +49,7 @@ public final class MemoryThreads implements Executor {
         threads.execute(task);
     }
 
-    /** Begins no more tasks; those that run go on. */
+    /** Begins no more tasks; running tasks continue. */
     public void end() {
         threads.shutdown();
         threads.getQueue().clear();

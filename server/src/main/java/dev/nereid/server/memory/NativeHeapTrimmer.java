@@ -10,9 +10,10 @@ import java.util.function.LongSupplier;
 /**
  * Returns memory that backends have freed to the operating system. Safe for use by any thread; never blocks.
  *
- * <p>The C library keeps freed memory for later allocations, so that the process would stay as large after the unload of
- * a model as it was before. Returning it takes time that grows with the heap, and other threads may wait meanwhile: it is
- * done once for all that is freed within a second, on a thread of its own, and for a small share of the time.
+ * <p>The C library keeps freed memory for later allocations, so that the process would stay as large after the unload
+ * of a model as it was before. Returning it takes time that grows with the heap, and other threads may wait meanwhile.
+ * It is therefore done once for all memory that is freed within a second, on a separate thread, and for a small share
+ * of the time.
  */
 public final class NativeHeapTrimmer implements AutoCloseable {
     private static final long DELAY_NANOS = TimeUnit.SECONDS.toNanos(1);

@@ -67,7 +67,7 @@ final class PageMapper {
         return MemorySegment.ofAddress(address).reinterpret(byteSize, arena, this::unmap);
     }
 
-    /** Limits what the kernel touches to what is used. A huge page is 2 MiB, for a single byte. */
+    /** Disables huge pages for a mapping. A huge page takes 2 MiB for a single used byte. */
     void keepSmall(MemorySegment mapped) {
         try {
             int ignored = (int) advise.invokeExact(mapped.address(), mapped.byteSize(), NO_HUGE_PAGES);

@@ -20,7 +20,7 @@ public final class ReportedMemory {
     /** The largest sum of a model: a pebibyte, so that sums of models do not overflow. */
     static final long MAX_BYTES = 1L << 50;
 
-    /** What a refresh is doing. */
+    /** The state of a refresh. */
     private enum Phase {
         NONE,
         /** Waits for a thread. */

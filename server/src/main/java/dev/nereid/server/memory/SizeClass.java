@@ -94,7 +94,7 @@ final class SizeClass {
     }
 
     /**
-     * Closes slabs whose pieces are all free, until enough is freed.
+     * Closes slabs of which all pieces are free, until enough is freed.
      *
      * @return the freed bytes
      */

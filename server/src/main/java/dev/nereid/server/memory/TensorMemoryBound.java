@@ -28,7 +28,6 @@ public record TensorMemoryBound(long bytes, String shortage) {
     /**
      * Returns a bound that was set.
      *
-     * @param bytes the bound
      * @return the bound
      * @throws IllegalArgumentException if it is less than 1
      */

@@ -16,18 +16,18 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The server's pool of tensor memory. Safe for use by any thread: every size class has a lock of its own, held for a
- * few loads and stores, and the totals are atomic.
+ * The server's pool of tensor memory. Safe for use by any thread: every size class has a separate lock, held for a few
+ * loads and stores, and the totals are atomic.
  *
  * <p>The limit covers allocated and idle memory. An allocation that would exceed it frees idle memory first, and is
  * refused if that is not enough.
  *
  * <p>Allocations are rounded up to size classes, four to each power of two. Small pieces are carved from slabs; a
- * larger one is a mapping of its own, of which only the requested part is counted and taken from the machine. Each is
- * one shared arena, so that any thread and native code may use it. Reused memory is cleared only for allocations of
- * zeroed memory. A slab of which every piece is free, and a mapping, is closed when the pool holds more idle memory
- * than its limit; buffers above {@link #MAX_POOLED} are unmapped as soon as they are closed, because keeping one of
- * them idle would cost more than mapping it again.
+ * larger one is a separate mapping, of which only the requested part is counted and taken from the machine. Each is one
+ * shared arena, so that any thread and native code may use it. Reused memory is cleared only for allocations of zeroed
+ * memory. A slab of which every piece is free, and a mapping, is closed when the pool holds more idle memory than its
+ * limit; buffers above {@link #MAX_POOLED} are unmapped as soon as they are closed, because keeping one of them idle
+ * would cost more than mapping it again.
  *
  * <p>Closing the pool frees idle memory; buffers still in use stay usable and are freed when they are closed.
  */
@@ -87,7 +87,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     /**
-     * Creates an empty pool beside the memory of GPUs, which has limits of its own.
+     * Creates an empty pool beside the memory of GPUs, which has separate limits.
      *
      * @param limit the maximum of memory held at a time, in bytes
      * @param idleLimit the maximum of idle memory, in bytes

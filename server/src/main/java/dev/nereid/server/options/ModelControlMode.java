@@ -6,7 +6,7 @@ public enum ModelControlMode {
     NONE,
     /** All at the start, and then as the repository changes. */
     POLL,
-    /** Those that are named at the start, and then at the request of clients. */
+    /** Named models at the start, and then models that clients request. */
     EXPLICIT,
     /** Each with its first request; idle ones are unloaded when memory is needed. */
     DEMAND

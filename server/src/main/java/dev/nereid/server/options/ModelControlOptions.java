@@ -11,7 +11,7 @@ import java.util.List;
  * @param mode when models are loaded and unloaded
  * @param startupModels the models to be loaded at the start in the explicit and in the demand mode, in which they stay
  *     loaded; {@value #ALL} alone for all
- * @param pollInterval the time between two looks at the repository in the poll mode
+ * @param pollInterval the time between two scans of the repository in the poll mode
  * @param stabilityWindow how long the files of a model must not change before the poll mode takes them up, so that a
  *     model that is being copied is left alone
  * @param loadRetries how often the load of a version is tried again

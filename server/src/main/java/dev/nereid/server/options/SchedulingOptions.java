@@ -18,7 +18,8 @@ import java.util.Optional;
  * @param rateLimit the rate limiter, which lets an instance execute only while resources suffice, as configurations
  *     declare by {@code instance_group.rate_limiter}, and rules out direct execution; empty for none: those settings
  *     have no effect then
- * @param cache the response cache, for models whose configurations enable {@code response_cache}; empty for none
+ * @param cache the response cache, for models with {@code response_cache} enabled in their configurations; empty for
+ *     none
  * @param delay the requests that have to wait for a model with dynamic batching or sequences before its first batch is
  *     taken, so that tests know the batches: applies once, from the load of the model until it stops. For tests only: a
  *     model that receives fewer requests executes none of them

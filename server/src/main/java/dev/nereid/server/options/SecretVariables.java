@@ -5,8 +5,8 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * Environment variables that the server, its launcher or the storages and caches that come with it read as secrets. Static
- * functions only.
+ * Environment variables with secrets. The server, its launcher, and the storages and caches of its distribution read
+ * them. Static functions only.
  */
 final class SecretVariables {
     private static final Set<String> NAMES = Set.of(

@@ -10,9 +10,9 @@ import java.util.Map;
 /**
  * Directories of models and plugins, and the cache directory of plugins. Immutable.
  *
- * @param modelRepositories directories that hold models; at least one, or a remote repository. A directory that is given
- *     twice counts once. The start fails if one does not exist, and with {@code exitOnError} {@code false} the server is
- *     neither live nor ready
+ * @param modelRepositories directories that hold models; at least one, or a remote repository. A directory that is
+ *     given twice counts once. The start fails if one does not exist, and with {@code exitOnError} {@code false} the
+ *     server is not live and not ready
  * @param plugins existing directories that hold plugins; the first of two plugins with backends of one name wins
  * @param pluginCache the directory in which plugins unpack native libraries and the like, created when a plugin needs
  *     it; empty for {@code .cache} in the first directory of plugins
@@ -87,7 +87,7 @@ public record ServerDirectories(
      *
      * @param options the repositories, and the directories of their plugins and copies
      * @return the changed directories
-     * @throws IllegalArgumentException if there is neither a remote nor a local repository
+     * @throws IllegalArgumentException if there is no remote and no local repository
      */
     public ServerDirectories withRemote(StorageOptions options) {
         return new ServerDirectories(modelRepositories, plugins, pluginCache, options, hasNamespaces);

@@ -13,7 +13,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Options of a server, grouped by concern. Immutable but for the providers; the defaults are those of the command line.
+ * Options of a server, grouped by concern. Immutable but for the providers; the command line has the same defaults.
  *
  * {@snippet :
  * ServerOptions options = ServerOptions.of(Path.of("models"))
@@ -24,15 +24,15 @@ import java.util.stream.Stream;
  *
  * @param directories where models and plugins lie
  * @param models how models are loaded
- * @param backendSettings the settings of backends by the names of the backends; those for all backends under an empty
- *     name
+ * @param backendSettings the settings of backends by the names of the backends; settings for all backends are under an
+ *     empty name
  * @param memory limits and debugging of tensor memory
  * @param scheduling load limits, rate limiter and response cache
  * @param lifecycle start, readiness, supervision and shutdown
  * @param protocol the server's name and its error codes
- * @param providers the providers of backends that are classes of the program; those of plugins are found by the server
- * @param environment the environment variables that backends pass to the processes that they start, without what the
- *     server reads as secrets, such as keys of restricted protocols and credentials of storages; empty by default
+ * @param providers the providers of backends that are classes of the program; the server finds the providers of plugins
+ * @param environment the environment variables that backends pass to the processes that they start, without the
+ *     server's secrets, such as keys of restricted protocols and credentials of storages; empty by default
  */
 public record ServerOptions(
         ServerDirectories directories,
@@ -59,12 +59,12 @@ public record ServerOptions(
     }
 
     /**
-     * Creates the options of a server whose backends are all in plugins.
+     * Creates the options of a server that has all backends in plugins.
      *
      * @param directories where models and plugins lie
      * @param models how models are loaded
-     * @param backendSettings the settings of backends by the names of the backends; those for all backends under an empty
-     *     name
+     * @param backendSettings the settings of backends by the names of the backends; settings for all backends are under
+     *     an empty name
      * @param memory limits and debugging of tensor memory
      * @param scheduling load limits, rate limiter and response cache
      * @param lifecycle start, readiness, supervision and shutdown
@@ -100,7 +100,7 @@ public record ServerOptions(
     }
 
     /**
-     * Adds directories of plugins, behind those of earlier calls.
+     * Adds directories of plugins, behind the directories of earlier calls.
      *
      * @param plugins existing directories; the first of two plugins with backends of one name wins
      * @return the changed options
@@ -116,7 +116,7 @@ public record ServerOptions(
      * Replaces the providers of backends that are classes of the program. They need no jar and have the class loader that
      * they came with; the server calls them through the same boundary as plugins.
      *
-     * @param providers the providers, each of a backend with a name of its own; the names take precedence over plugins'
+     * @param providers the providers, each of a backend with a different name; the names take precedence over plugins'
      * @return the changed options
      */
     public ServerOptions withProviders(BackendProvider... providers) {
@@ -135,7 +135,7 @@ public record ServerOptions(
     /**
      * Replaces the environment variables that backends pass to the processes that they start.
      *
-     * @param variables the variables, such as those of {@link System#getenv()}; secrets of the server are left out
+     * @param variables the variables, such as {@link System#getenv()} returns; secrets of the server are left out
      * @return the changed options
      */
     public ServerOptions withEnvironment(Map<String, String> variables) {

@@ -13,7 +13,7 @@ import java.time.Duration;
  * @param loadLimit the duration after which the load of a model version, or an execution of its warm-up, is reported;
  *     zero for never
  * @param fatalErrors notified of exhausted heap, metaspace and threads, on the thread that noticed. The server is
- *     neither live nor ready from then on, and refuses requests until it is closed
+ *     not live and not ready from then on, and refuses requests until it is closed
  * @param pluginLimits the limits of plugins
  */
 public record SupervisionOptions(
