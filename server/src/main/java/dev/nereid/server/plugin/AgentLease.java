@@ -3,7 +3,7 @@ package dev.nereid.server.plugin;
 import dev.nereid.spi.agent.RepositoryAgentProvider;
 
 /**
- * One use of a repository agent's provider, whose plugin is loaded as long as it has one. Immutable.
+ * A use of a repository agent's provider that keeps its plugin loaded. Immutable.
  *
  * @param provider the provider behind the plugin boundary; must not be used after the close
  * @param release releases the plugin; later calls do nothing

@@ -33,8 +33,8 @@ public final class BackendLease implements AutoCloseable {
     }
 
     /**
-     * Returns the callbacks of the backend: code of it that is no execution. Each action, such as those of
-     * {@link dev.nereid.spi.ResponseSender#onReady}, runs on a thread of its own. All run with the context class loader
+     * Returns the callbacks of the backend, which run its code outside of executions. Each action, such as of
+     * {@link dev.nereid.spi.ResponseSender#onReady}, runs on a separate thread. All run with the context class loader
      * of the plugin.
      *
      * @return the callbacks

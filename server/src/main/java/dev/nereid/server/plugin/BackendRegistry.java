@@ -78,7 +78,7 @@ public final class BackendRegistry implements AutoCloseable {
      * Registers backends that are classes of the program, and finds the plugins of directories.
      *
      * @param directories existing directories, in the order of their plugins' precedence
-     * @param providers the providers of the program, which take precedence over those of plugins
+     * @param providers the providers of the program, which take precedence over providers of plugins
      * @param environment the settings and limits of plugins
      * @return the registry
      * @throws IllegalArgumentException if a provider of the program cannot be used, with the reason
@@ -105,11 +105,12 @@ public final class BackendRegistry implements AutoCloseable {
     }
 
     /**
-     * Looks for plugins again: adds new ones, and replaces those whose jars have changed. Blocks.
+     * Scans for plugins again: adds new ones, and replaces plugins with changed jars. Blocks.
      *
-     * <p>A replaced plugin serves the leases that it has, and is closed with the last of them. One whose files are gone stays
-     * until another plugin brings a backend of the same name. A plugin that is broken changes nothing; it is reported, and
-     * tried again when its jars or those of others change. A plugin with native libraries is not replaced.
+     * <p>A replaced plugin serves the leases that it has, and is closed with the last of them. A plugin without files
+     * stays until another plugin brings a backend of the same name. A plugin that is broken changes nothing; it is
+     * reported, and tried again when its jars or the jars of other plugins change. A plugin with native libraries is
+     * not replaced.
      *
      * <p>Directories without jars are backends if a plugin {@linkplain BackendProvider#claims claims} them, and as long as they
      * are there.
@@ -205,7 +206,6 @@ public final class BackendRegistry implements AutoCloseable {
      * A backend that a plugin makes of a directory.
      *
      * @param name the name that the plugin gives it
-     * @param slot its slot
      */
     private record Claimed(String name, BackendSlot slot) {}
 
@@ -396,7 +396,7 @@ public final class BackendRegistry implements AutoCloseable {
     /**
      * Returns the repository agents with their plugins.
      *
-     * @return the names of the plugins by those of the agents
+     * @return the names of the plugins by the names of the agents
      */
     public SortedMap<String, String> agentPlugins() {
         SortedMap<String, String> all = new TreeMap<>();
@@ -407,7 +407,6 @@ public final class BackendRegistry implements AutoCloseable {
     /**
      * Finds the backend that a legacy platform means.
      *
-     * @param platform the platform
      * @return the name of the backend, or an empty text if there is none
      */
     public String nameOfPlatform(String platform) {
@@ -428,8 +427,8 @@ public final class BackendRegistry implements AutoCloseable {
     }
 
     /**
-     * Closes the backends, then the plugins, each once. What is still leased is closed with its last lease. Called after
-     * the last model was closed.
+     * Closes the backends, then the plugins, each once. Leased backends and plugins are closed with their last leases.
+     * Called after the last model was closed.
      */
     @Override
     public void close() {
@@ -509,7 +508,7 @@ public final class BackendRegistry implements AutoCloseable {
         }
     }
 
-    /** Ends replaced plugins: they are closed with their last leases, those of models that still use them. */
+    /** Ends replaced plugins. They are closed with the last leases of the models that still use them. */
     private static void end(List<BackendSlot> backends, Set<PluginSlot> replaced) {
         backends.forEach(BackendSlot::end);
         for (PluginSlot plugin : replaced) {

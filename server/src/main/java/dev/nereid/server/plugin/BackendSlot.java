@@ -32,7 +32,6 @@ final class BackendSlot {
     /**
      * A directory without jars that a plugin runs as a backend. Immutable.
      *
-     * @param directory the directory
      * @param provider the name of the plugin's backend that creates this one
      * @param stamp the {@linkplain PluginSource#stamp stamp} of its files
      */
@@ -51,7 +50,7 @@ final class BackendSlot {
     /**
      * Creates the slot of a closed backend.
      *
-     * @param actionThreads runs actions of backends, each on a thread of its own
+     * @param actionThreads runs actions of backends, each on a separate thread
      */
     BackendSlot(String name, PluginSlot plugin, PluginEnvironment environment, Executor actionThreads) {
         this(name, Optional.empty(), plugin, environment, actionThreads);
@@ -61,7 +60,7 @@ final class BackendSlot {
      * Creates the slot of a closed backend.
      *
      * @param claim the directory from which the plugin creates it; empty for a backend of the plugin's jars
-     * @param actionThreads runs actions of backends, each on a thread of its own
+     * @param actionThreads runs actions of backends, each on a separate thread
      */
     BackendSlot(
             String name,
@@ -105,7 +104,6 @@ final class BackendSlot {
         return plugin;
     }
 
-    /** Returns the name of the plugin. */
     String pluginName() {
         return plugin.name();
     }

@@ -7,7 +7,6 @@ import static java.util.Objects.requireNonNull;
  *
  * @param backend the name of the backend; empty for a broken plugin
  * @param plugin the name of the plugin: its directory, or its jar without the extension
- * @param state the state
  * @param reason why the backend cannot be used, or needs a restart of the server; empty otherwise
  */
 public record BackendStatus(String backend, String plugin, State state, String reason) {

@@ -12,7 +12,6 @@ import java.util.concurrent.Executor;
  * Calls a plugin outside of its executions, through the plugin boundary. Immutable; safe for use by any thread.
  *
  * @param executor an executor of the boundary
- * @param boundary the boundary of the plugin
  */
 record IsolatedCallbacks(Executor executor, PluginBoundary boundary) implements BackendCallbacks {
     @Override

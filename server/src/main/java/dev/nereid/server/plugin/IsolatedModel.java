@@ -25,7 +25,7 @@ final class IsolatedModel implements PaddedModel {
     private final Optional<BackendTraits.Execution> execution;
     private final Map<String, Shape> paddedInputs;
 
-    /** Whether a call has failed that is repeated every second, and logged once. */
+    /** Set when a call that is repeated every second has failed, so that the failure is logged once. */
     private volatile boolean memoryFailed;
 
     /** Wraps a model, and reads what does not change. */

@@ -20,10 +20,9 @@ import java.util.Set;
 import java.util.function.Function;
 
 /**
- * A loaded plugin with one provider, whose name is that of the plugin's directory or jar. Immutable.
+ * A loaded plugin with one provider, named after the plugin's directory or jar. Immutable.
  *
  * @param provider the provider, to be called through the boundary
- * @param boundary the boundary of the plugin
  * @param close closes the plugin, after all that its provider created
  * @param <P> the type of provider
  */

@@ -28,7 +28,7 @@ import org.slf4j.LoggerFactory;
  * program. Immutable.
  */
 final class Plugin implements AutoCloseable {
-    /** What the service files of a plugin name: at least one of these. */
+    /** The provider types that the service files of a plugin name, at least one of these. */
     static final Set<Class<?>> PROVIDERS = Set.of(BackendProvider.class, RepositoryAgentProvider.class);
 
     private static final Logger LOG = LoggerFactory.getLogger(Plugin.class);
@@ -71,7 +71,7 @@ final class Plugin implements AutoCloseable {
         }
     }
 
-    /** Makes a plugin of a class of the program, whose class loader the program owns. */
+    /** Makes a plugin of a class of the program. The program owns the class loader. */
     static Plugin of(PluginSource source, BackendProvider provider) throws PluginException {
         PluginBoundary boundary =
                 new PluginBoundary(source.name(), provider.getClass().getClassLoader());
@@ -94,7 +94,6 @@ final class Plugin implements AutoCloseable {
         return agents;
     }
 
-    /** Returns the provider of a backend. */
     IsolatedBackendProvider provider(String backend) {
         return providers.stream()
                 .filter(provider -> provider.name().equals(backend))

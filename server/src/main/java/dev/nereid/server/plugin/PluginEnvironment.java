@@ -56,7 +56,7 @@ public record PluginEnvironment(
         copies().removeLeftovers(now);
     }
 
-    /** Returns the settings of one backend over those of all. */
+    /** Returns the settings of one backend, which override the settings of all backends. */
     Map<String, String> settingsOf(String backend) {
         Map<String, String> merged = new HashMap<>(settings.getOrDefault(ALL_BACKENDS, Map.of()));
         merged.putAll(settings.getOrDefault(backend, Map.of()));

@@ -124,7 +124,6 @@ public final class PluginLogger implements System.Logger {
     /**
      * Logs a text with a place in the code of a program in another language.
      *
-     * @param level the level
      * @param file the name of the file
      * @param line the number of the line
      * @param text the text as it is

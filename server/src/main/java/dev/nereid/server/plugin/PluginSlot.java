@@ -33,7 +33,7 @@ final class PluginSlot {
     private static final Logger LOG = LoggerFactory.getLogger(PluginSlot.class);
 
     /**
-     * What a plugin brings. Immutable.
+     * The names of the backends and repository agents in a plugin. Immutable.
      *
      * @param backends the names of its backends, each with its platforms
      * @param agents the names of its repository agents
@@ -171,12 +171,12 @@ final class PluginSlot {
         return stamp.equals(other);
     }
 
-    /** Takes note of jars that need not be looked at again. */
+    /** Records jars that need not be read again. */
     void saw(String other) {
         stamp = other;
     }
 
-    /** Takes note of a change that only a restart can bring into effect. */
+    /** Records a change that takes effect only after a restart. */
     void needsRestart() {
         needsRestart = true;
     }
@@ -281,7 +281,7 @@ final class PluginSlot {
         private final JarCopies copies;
         private final JarCopies.Copy ofSlot;
 
-        /** What the author of the plugin has to do, until it is logged. */
+        /** The advice to the author of the plugin, until it is logged. */
         private final AtomicReference<Optional<String>> advice;
 
         private volatile boolean isReplaced;

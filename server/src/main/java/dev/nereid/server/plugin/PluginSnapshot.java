@@ -76,7 +76,7 @@ record PluginSnapshot(
         return new PluginSnapshot(allPlugins, allBackends, allAgents, allPlatforms, broken);
     }
 
-    /** Returns the plugins whose place a plugin takes: that of the same path, and those whose files are gone. */
+    /** Returns the plugins that a plugin replaces: the one of the same path, and others with its names and no files. */
     Set<PluginSlot> replacedBy(Path path, Set<Path> present, PluginSlot.Names names) {
         Set<PluginSlot> replaced = new LinkedHashSet<>();
         plugins.forEach((other, slot) -> {
@@ -155,7 +155,7 @@ record PluginSnapshot(
         return new PluginSnapshot(plugins, backends, agents, platforms, all);
     }
 
-    /** Keeps those of the plugins that cannot be used whose paths are among the given ones. */
+    /** Keeps the broken plugins of the given paths, and removes other broken plugins. */
     PluginSnapshot withBrokenOf(Set<Path> paths) {
         Map<Path, Broken> kept = new LinkedHashMap<>(broken);
         kept.keySet().retainAll(paths);

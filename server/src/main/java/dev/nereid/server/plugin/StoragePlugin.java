@@ -20,7 +20,7 @@ public final class StoragePlugin {
     private StoragePlugin() {}
 
     /**
-     * Opens a remote model repository. Blocks while the plugin does. Each repository has a class loader of its own.
+     * Opens a remote model repository. Blocks while the plugin does. Each repository has a separate class loader.
      *
      * @param url the URL of the repository; its scheme is the name of the plugin's directory or jar
      * @param variables the environment variables of the server
@@ -46,7 +46,7 @@ public final class StoragePlugin {
         }
     }
 
-    /** Says how a scheme gets a plugin. Those of others have any name. */
+    /** Returns advice on a plugin for a scheme. Plugins of other vendors have any name. */
     private static String advice(String scheme) {
         return scheme.equals(OWN_SCHEME)
                 ? "install the plugin nereid-storage-" + scheme

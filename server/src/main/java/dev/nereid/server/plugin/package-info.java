@@ -1,5 +1,5 @@
 /**
- * Plugins and their backends. Plugins are jars found in directories, each with a class loader of its own.
+ * Plugins and their backends. Plugins are jars found in directories, each with a separate class loader.
  *
  * <p>Starting points: {@link dev.nereid.server.plugin.BackendRegistry}, and
  * {@link dev.nereid.server.plugin.CachePlugin} for the one plugin with a cache. Every call into a plugin passes its

@@ -10,7 +10,6 @@ import java.util.concurrent.CompletionStage;
  * The client of a model of a plugin, through the plugin boundary. Immutable; safe for use by any thread.
  *
  * @param client the client of the server
- * @param boundary the boundary of the plugin
  */
 public record IsolatedModelClient(ModelClient client, PluginBoundary boundary) implements ModelClient {
     @Override

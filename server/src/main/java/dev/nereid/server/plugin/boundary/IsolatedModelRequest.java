@@ -10,7 +10,10 @@ import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
 import java.util.concurrent.CompletionStage;
 
-/** A request of a plugin to another model, whose responses come through the plugin boundary. Confined as that request is. */
+/**
+ * A request of a plugin to another model, with responses through the plugin boundary. Confined like the wrapped
+ * request.
+ */
 public final class IsolatedModelRequest implements ModelRequest {
     private final ModelRequest request;
     private final PluginBoundary boundary;

@@ -95,7 +95,6 @@ public final class PluginBoundary {
      * Calls into the plugin.
      *
      * @param method the name of the method, for messages
-     * @param invocation the invocation
      * @return its result, never {@code null}
      * @throws BackendException the plugin's exception, or {@link ErrorCode#INTERNAL} for anything that it must not
      *     throw
@@ -159,7 +158,6 @@ public final class PluginBoundary {
      * Calls into the plugin where no caller could handle a failure.
      *
      * @param method the name of the method, for messages
-     * @param invocation the invocation
      * @param otherwise supplies the result in place of a failure, which is logged
      * @return the result
      */
@@ -176,7 +174,7 @@ public final class PluginBoundary {
     }
 
     /**
-     * Calls a method of the plugin whose exceptions pass.
+     * Calls a method of the plugin, and passes its exceptions to the caller.
      *
      * @param method the name of the method, for messages
      * @throws IllegalStateException in place of an error that the plugin must not throw, such as a class that it lacks;
@@ -196,7 +194,7 @@ public final class PluginBoundary {
     }
 
     /**
-     * Returns a stage whose actions run with the plugin's context class loader.
+     * Returns a stage that runs its actions with the plugin's context class loader.
      *
      * @param stage the stage that completes it
      * @param unwanted receives a result that the plugin waits for no more
@@ -222,7 +220,6 @@ public final class PluginBoundary {
      * Calls a method of the plugin that returns a stage without a result.
      *
      * @param method the name of the method, for messages
-     * @param invocation the invocation
      * @return ends with the stage of the plugin, and fails with {@link BackendException}, or with a {@link
      *     VirtualMachineError}. Its cancel cancels the stage of the plugin, and has an effect if that ends then
      * @throws BackendException as {@link #invoke}
@@ -280,7 +277,8 @@ public final class PluginBoundary {
     }
 
     /**
-     * Returns an executor whose tasks run with the plugin's context class loader. They handle what the plugin throws.
+     * Returns an executor that runs tasks with the plugin's context class loader. The tasks handle the plugin's errors
+     * and exceptions.
      *
      * @param threads runs the tasks
      */
@@ -298,10 +296,10 @@ public final class PluginBoundary {
     }
 
     /**
-     * Finds the threads with code of the plugin on their stacks: platform threads, and those that run tasks of an
+     * Finds the threads with code of the plugin on their stacks: platform threads, and threads that run tasks of an
      * {@linkplain #executor executor}.
      *
-     * @return the threads with their stacks; those of actions and of the plugin itself first
+     * @return the threads with their stacks; threads of actions and of the plugin itself first
      */
     public Map<Thread, StackTraceElement[]> threads() {
         Map<Thread, StackTraceElement[]> all = new LinkedHashMap<>();

@@ -1,6 +1,6 @@
 /**
- * The boundary between the server and the code of a plugin: its context class loader, its exceptions, and what comes to it
- * from other models.
+ * The boundary between the server and the code of a plugin. It sets the context class loader, translates exceptions,
+ * and passes responses of other models.
  *
  * <p>Starting points: {@link dev.nereid.server.plugin.boundary.PluginBoundary}, and {@link
  * dev.nereid.server.plugin.boundary.IsolatedModelClient}, the client of a model of a plugin.

@@ -107,7 +107,6 @@ public final class JarCopies {
     /**
      * Copies the jars of a plugin, unless there are copies of them, and keeps them until the process ends.
      *
-     * @param source the plugin
      * @param digest the {@linkplain PluginDigest digest} of its jars
      * @return the plugin with the copies; with its own jars, and a warning in the log, if no copy can be made
      */
@@ -118,7 +117,6 @@ public final class JarCopies {
     /**
      * Copies the jars of a plugin, unless there are copies of them.
      *
-     * @param source the plugin
      * @param digest the {@linkplain PluginDigest digest} of its jars
      * @return the copies, closed by the caller when no class loader reads them any more
      */
@@ -160,9 +158,8 @@ public final class JarCopies {
      * Keeps copies until the process ends, also if the class loader of this class does not: for a library that all servers of
      * the process share.
      *
-     * @param source the plugin
      * @param digest the {@linkplain PluginDigest digest} of its jars
-     * @return what has to stay reachable until then, an object of the JDK
+     * @return an object of the JDK that has to stay reachable until then
      */
     public Object hold(PluginSource source, String digest) {
         use(source, digest); // never closed
@@ -199,7 +196,6 @@ public final class JarCopies {
     /**
      * Removes the copies of a plugin that was replaced, unless they are in use. They are if the plugin has unpacked files.
      *
-     * @param source the plugin
      * @param digest the digest of its jars
      */
     public void removeUnused(PluginSource source, String digest) {

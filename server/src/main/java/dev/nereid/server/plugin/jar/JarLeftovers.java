@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Removes what is not needed in a directory with copies of jars, or with what plugins have unpacked: that of plugins that
- * no process has used for some time, and what interrupted processes left. Immutable; blocks.
+ * Removes unneeded entries from a directory of jar copies or unpacked plugin files. Entries are unneeded if no process
+ * has used their plugin for some time, or if an interrupted process left them. Immutable; blocks.
  */
 final class JarLeftovers {
     /** How long a copy is kept that no process uses, so that other versions of a server find it. */
@@ -54,7 +54,7 @@ final class JarLeftovers {
         return new JarLeftovers(root, CACHE, uses);
     }
 
-    /** Removes what is not needed at a time. Failures are logged; the next start tries again. */
+    /** Removes the entries that are not needed at a time. Failures are logged; the next start tries again. */
     void remove(Instant now) {
         if (!Files.isDirectory(root, LinkOption.NOFOLLOW_LINKS) || !Files.isWritable(root)) {
             return;

@@ -11,7 +11,7 @@ import java.util.zip.ZipEntry;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the manifest of a jar says about native libraries, and what the jar contains. Immutable.
+ * The lines of a jar's manifest about native libraries, and the jar's native library. Immutable.
  *
  * @param path the jar
  * @param isNative its line for native libraries; empty for none

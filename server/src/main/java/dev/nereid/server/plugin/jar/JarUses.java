@@ -20,14 +20,15 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says which copies of jars are in use, by this process and by others. Safe for use by any thread; blocks.
+ * Records which copies of jars are in use by this and other processes. Safe for use by any thread; blocks.
  *
- * <p>Class loaders read their jars at any time. While servers use a copy, they hold the lock on a file beside it, one for all
- * servers of a class loader: the close of a file ends all locks that the process has on it, also those of servers of another
- * class loader. Its name has the process, so that such a file is never opened by others in the process.
+ * <p>Class loaders read their jars at any time. While servers use a copy, they hold the lock on a file beside it, one
+ * for all servers of a class loader: the close of a file ends all locks that the process has on it, including the locks
+ * of servers of another class loader. The file's name has the process and the class loader, so that nothing else in the
+ * process opens it.
  *
- * <p>A copy has one more file. Its time is that of the last use. Its lock is held while a use begins, and while the copy is
- * removed.
+ * <p>A copy has one more file. Its time is the time of the last use. Its lock is held while a use begins, and while the
+ * copy is removed.
  */
 final class JarUses {
     private static final ReentrantLock LOCK = new ReentrantLock();

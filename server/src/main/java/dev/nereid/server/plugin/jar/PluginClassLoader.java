@@ -12,8 +12,8 @@ import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
- * Class loader of one plugin: the JDK, {@code dev.nereid.spi}, the library that it shares with other plugins, and the
- * plugin's own jars. Safe for use by any thread.
+ * The class loader of one plugin. It finds the JDK, {@code dev.nereid.spi}, the library that the plugin shares with
+ * other plugins, and the plugin's own jars. Safe for use by any thread.
  *
  * <p>The JDK is loaded by the platform loader and wins over copies in the jars. The SPI is always loaded from the
  * server, also when a jar holds a copy of it; otherwise plugin and server would mean different types by one name.
@@ -37,7 +37,6 @@ public final class PluginClassLoader extends URLClassLoader {
     /**
      * Creates the loader of a plugin.
      *
-     * @param plugin the plugin
      * @param shared the loader of the SPI
      */
     public PluginClassLoader(PluginSource plugin, ClassLoader shared) {
@@ -51,12 +50,11 @@ public final class PluginClassLoader extends URLClassLoader {
     }
 
     /**
-     * Creates the loader of a plugin, and finds or creates that of the library that it shares.
+     * Creates the loader of a plugin, and finds or creates the loader of its shared library.
      *
-     * @param plugin the plugin
      * @param shared the loader of the SPI
-     * @param hold keeps the plugin's jars until the process ends, for a library of the process; returns what has to stay
-     *     reachable for that, an object of the JDK
+     * @param hold keeps the plugin's jars until the process ends, for a library of the process; returns an object of
+     *     the JDK that has to stay reachable for that
      * @return the loader, closed by the caller
      * @throws PluginException if the process has another library of that name
      */

@@ -25,7 +25,7 @@ public final class PluginDigest {
     /**
      * Returns a name of hexadecimal digits that differs for jars of different content.
      *
-     * @param jars the jars, whose order counts
+     * @param jars the jars; their order counts
      * @return the digits
      * @throws IOException if a jar cannot be read or is none
      */
@@ -43,7 +43,6 @@ public final class PluginDigest {
     /**
      * Returns a name of hexadecimal digits that differs for different texts.
      *
-     * @param text the text
      * @return the digits
      */
     public static String hash(String text) {

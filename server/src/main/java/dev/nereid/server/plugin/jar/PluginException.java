@@ -17,7 +17,7 @@ public final class PluginException extends Exception {
      * Creates the exception.
      *
      * @param message the reason
-     * @param cause what was caught
+     * @param cause the caught error or exception
      */
     public PluginException(String message, Throwable cause) {
         super(message, cause);

@@ -34,7 +34,6 @@ public final class PluginManifest {
      * Checks that the jars can be read and fit the server's SPI. One of them has to name a provider; each jar that
      * names one has to fit.
      *
-     * @param plugin the plugin
      * @param server the version of the server's SPI
      * @param providers the types of providers
      * @throws PluginException if it does not fit
@@ -63,7 +62,6 @@ public final class PluginManifest {
     /**
      * Checks that the jars can be read.
      *
-     * @param plugin the plugin
      * @throws PluginException if one of them cannot
      */
     public static void requireReadable(PluginSource plugin) throws PluginException {

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What the jars of a plugin say about native libraries, and what they contain. Immutable.
+ * The native libraries of a plugin, by its jars and their manifests. Immutable.
  *
  * @param isKept whether the plugin stays loaded until the server ends
  * @param shared the library that the plugin shares with others; empty for none
@@ -16,7 +16,6 @@ public record PluginNatives(boolean isKept, Optional<SharedLibrary> shared, Opti
     /**
      * Reads the jars of a plugin.
      *
-     * @param plugin the plugin
      * @return what they say
      * @throws PluginException if a jar cannot be read, or says what cannot be
      */
@@ -41,7 +40,6 @@ public record PluginNatives(boolean isKept, Optional<SharedLibrary> shared, Opti
     /**
      * Returns whether a plugin may run code of a native library in this process, which can end the process.
      *
-     * @param plugin the plugin
      * @return what the manifests of its jars say; without a line in any of them, whether a jar contains or shares a library
      */
     public static boolean runsLibrary(PluginSource plugin) {

@@ -45,7 +45,7 @@ public record PluginThreads(String plugin, int count, boolean tooMany) {
     }
 
     /**
-     * Returns what is wrong with the threads.
+     * Describes the problem with the threads.
      *
      * @return one line; empty if there are not too many
      */

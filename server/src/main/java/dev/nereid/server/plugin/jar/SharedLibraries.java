@@ -63,8 +63,8 @@ final class SharedLibraries {
     /**
      * Returns the class loader of a library, and creates it for the first plugin of the process.
      *
-     * @param hold keeps the library's jars until the process ends; returns what has to stay reachable for that, an object
-     *     of the JDK
+     * @param hold keeps the library's jars until the process ends; returns an object of the JDK that has to stay
+     *     reachable for that
      * @throws PluginException if the process has a library of the name with other content
      */
     static ClassLoader load(SharedLibrary library, Supplier<Object> hold) throws PluginException {

@@ -1,5 +1,5 @@
 /**
- * The jars of plugins on disk: their checks, their private copies and the loaders of their classes.
+ * The jars of plugins on disk, with their checks, private copies and class loaders.
  *
  * <p>Starting points: {@link dev.nereid.server.plugin.jar.PluginDirectory}, which finds them, and
  * {@link dev.nereid.server.plugin.jar.JarCopies}.
