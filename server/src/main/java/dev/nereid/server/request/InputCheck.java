@@ -22,7 +22,7 @@ final class InputCheck {
     private final long[] dims;
     private final long @Nullable [] reshape;
 
-    /** The dimensions of its memory, variable where they are those of the input; {@code null} without padding. */
+    /** The dimensions of its memory, variable if equal to the input's dimension; {@code null} without padding. */
     private final long @Nullable [] padded;
 
     private final boolean hasBatchDimension;
@@ -30,8 +30,8 @@ final class InputCheck {
     /**
      * Prepares the check of an input.
      *
-     * @param padded the dimensions of its memory, variable where they are those of the input; {@code null} if they all
-     *     are
+     * @param padded the dimensions of its memory, variable if equal to the input's dimension; {@code null} if all are
+     *     equal
      * @throws InferenceException if there are not as many as the input has
      */
     InputCheck(String model, boolean modelBatches, TensorSpec spec, @Nullable Shape padded) {
@@ -59,7 +59,7 @@ final class InputCheck {
         return spec.is(TensorSpec.Trait.OPTIONAL);
     }
 
-    /** Whether the first dimension of the input is the batch. */
+    /** Returns whether the first dimension of the input is the batch. */
     boolean hasBatchDimension() {
         return hasBatchDimension;
     }
@@ -132,7 +132,7 @@ final class InputCheck {
      * Returns the dimensions of the memory of the input.
      *
      * @param shape the dimensions that the backend sees
-     * @param first how many of them come before those of an item
+     * @param first the number of dimensions before the dimensions of an item
      */
     long[] storedDims(long[] shape, int first) {
         if (padded == null || padded.length != shape.length - first) {

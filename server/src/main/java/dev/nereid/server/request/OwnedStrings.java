@@ -19,13 +19,13 @@ public final class OwnedStrings {
     private OwnedStrings() {}
 
     /**
-     * Returns a request whose byte strings no client can change.
+     * Returns a request with byte strings that no client can change.
      *
-     * @param request a request
      * @param memory the memory for copies
      * @return the request itself if there is nothing to copy; otherwise a copy, which belongs to the caller in its
      *     place
-     * @throws InferenceException if there is no memory, or if the client's is gone; the request stays with the caller
+     * @throws InferenceException if there is no memory, or if the client's memory is gone; the request stays with the
+     *     caller
      */
     public static InferRequest of(InferRequest request, TensorMemory memory) {
         List<InputTensor> inputs = request.inputs();

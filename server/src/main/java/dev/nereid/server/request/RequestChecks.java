@@ -96,7 +96,7 @@ public final class RequestChecks {
      * @param settings its completed, checked configuration
      * @param padded as of {@link PaddedModel#paddedInputs()}
      * @return the checks
-     * @throws InferenceException if the dimensions of a padded input are not as many as those of the input
+     * @throws InferenceException if padding changes the number of dimensions of an input
      */
     public static RequestChecks forModel(ModelSettings settings, Map<String, Shape> padded) {
         return new RequestChecks(settings, padded);
@@ -108,14 +108,15 @@ public final class RequestChecks {
      * @param settings its completed, checked configuration
      * @param model the model, which may be a {@link PaddedModel}
      * @return the checks
-     * @throws InferenceException if the dimensions of a padded input are not as many as those of the input
+     * @throws InferenceException if padding changes the number of dimensions of an input
      */
     public static RequestChecks forModel(ModelSettings settings, Model model) {
         return forModel(settings, model instanceof PaddedModel padded ? padded.paddedInputs() : Map.of());
     }
 
     /**
-     * Returns the dimensions of the memory of an input, which are those that a client gives unless it is padded.
+     * Returns the dimensions of the memory of an input, which are the dimensions that a client gives, unless the input
+     * is padded.
      *
      * @param input the name of an input
      * @param dims the dimensions that the backend sees, without batch dimension

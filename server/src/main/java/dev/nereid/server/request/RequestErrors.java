@@ -9,8 +9,9 @@ import dev.nereid.spi.Shape;
 import java.util.List;
 
 /**
- * Creates the exceptions of invalid requests, with the texts of the reference server. Clients match on them, so they
- * are the reference server's to the letter: most start with the request's id, those of unknown names do not.
+ * Creates the exceptions of invalid requests, with the texts of the reference server. Clients match on the texts, so
+ * they are the reference server's to the letter. Most texts start with the request's id; texts about unknown names do
+ * not.
  */
 final class RequestErrors {
     private static final String BATCH_NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a"

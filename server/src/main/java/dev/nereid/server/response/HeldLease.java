@@ -19,7 +19,9 @@ public final class HeldLease {
     private final ResponseHolder.Sent request;
     private final AtomicBoolean ended = new AtomicBoolean();
 
-    /** What the plugin may reach: the action that ends the lease, and the response or a tensor of it. */
+    /**
+     * The number of objects that the plugin can reach: the action that ends the lease, and the response or its tensors.
+     */
     private final AtomicInteger reachable = new AtomicInteger(2);
 
     /** Creates a holder's lease on an output of a response, which it owns. */
@@ -41,7 +43,6 @@ public final class HeldLease {
         return source;
     }
 
-    /** Returns the request of the response. */
     ResponseHolder.Sent request() {
         return request;
     }
@@ -53,8 +54,8 @@ public final class HeldLease {
     }
 
     /**
-     * Notes that the plugin can not reach the action that ends the lease, or neither the response nor a tensor of it. After
-     * both, the lease is ended. Never blocks or runs code of a plugin on the calling thread.
+     * Records that the plugin cannot reach the action that ends the lease, or cannot reach the response and its
+     * tensors. After both, the lease is ended. Never blocks or runs code of a plugin on the calling thread.
      */
     public void unreachable() {
         if (reachable.decrementAndGet() == 0) {

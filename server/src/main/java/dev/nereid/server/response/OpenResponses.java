@@ -9,8 +9,8 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Finds the responses in whose memory tensors lie, so that it stays while other models read it. Lock-free; safe for use by
- * any thread.
+ * Finds the responses that hold the memory of tensors. So the memory stays while other models read it. Lock-free; safe
+ * for use by any thread.
  */
 final class OpenResponses {
     /** The outputs of open responses, by the addresses where they begin. */

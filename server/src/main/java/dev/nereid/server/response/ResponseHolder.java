@@ -23,11 +23,10 @@ import org.slf4j.LoggerFactory;
 import org.slf4j.spi.LoggingEventBuilder;
 
 /**
- * One load of a model version, or the program that embeds the server, as the holder of responses of models. Safe for use by
- * any thread.
+ * Holds responses of models, for one load of a model version or the embedding program. Safe for use by any thread.
  *
- * <p>A response that is not closed keeps the model that responded from being unloaded. The holder releases the ones that its
- * plugin or program can not reach any more, and all when its model is closed.
+ * <p>A response that is not closed keeps the model that responded from being unloaded. The holder releases responses
+ * that its plugin or program cannot reach any more, and all when its model is closed.
  */
 public final class ResponseHolder {
     /** The place of one request in this many is recorded, until a response is forgotten; then that of each. */
@@ -183,7 +182,7 @@ public final class ResponseHolder {
     /**
      * Returns how many responses, and leases on their outputs, the model holds.
      *
-     * @return the number of both that are neither ended nor forgotten
+     * @return the number of both, without ended and forgotten ones
      */
     public int size() {
         return held.size() + leases.size();
@@ -304,7 +303,7 @@ public final class ResponseHolder {
     /**
      * Reports senders or leases that the plugin has forgotten, and that the server ends.
      *
-     * @param kind what was forgotten
+     * @param kind the kind of the forgotten objects
      * @param number how many the plugin has forgotten so far
      * @param place where it got one of them; {@code null} if that was not recorded
      */
@@ -336,11 +335,11 @@ public final class ResponseHolder {
     }
 
     /**
-     * Logs what the plugin or the program has forgotten, and keeps the sentence for tests.
+     * Logs that the plugin or the program has forgotten an object, and keeps the sentence for tests.
      *
-     * @param what what it is, with "was" or "were", such as {@code "a response of model 'm' was"}
+     * @param what names the object, with "was" or "were", such as {@code "a response of model 'm' was"}
      * @param expected what releases it
-     * @param place where it came to be; {@code null} if that was not recorded
+     * @param place where it was created; {@code null} if that was not recorded
      */
     public void report(String what, String expected, @Nullable Throwable place) {
         String sentence = describe() + ": " + what

@@ -12,7 +12,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** The models of a server that hold responses of other ones, and the program that embeds it. Safe for use by any thread. */
+/** Keeps the holders of responses: the models of a server, and the embedding program. Safe for use by any thread. */
 public final class ResponseHolders {
     /** The most models that a reason names. */
     private static final int MAX_NAMED = 5;

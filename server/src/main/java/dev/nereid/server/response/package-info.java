@@ -1,5 +1,5 @@
 /**
- * Responses that models hold of requests to other models, and what releases the ones that a model forgets. Starting point:
+ * Responses that models hold of other models, and the release of forgotten ones. Starting point:
  * {@link dev.nereid.server.response.ResponseHolder}.
  */
 @NullMarked
