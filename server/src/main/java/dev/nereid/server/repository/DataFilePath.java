@@ -7,8 +7,7 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 
 /**
- * Resolves the paths of warm-up and state files, which must not leave their directory of the model. Static functions
- * only.
+ * Resolves the paths of warm-up and state files within their directory of the model. Static functions only.
  *
  * <p>Unlike {@link ContainedPath}, a leading slash is ignored, as the reference does.
  */
@@ -37,7 +36,7 @@ public final class DataFilePath {
     }
 
     /**
-     * Refuses a path whose links lead elsewhere.
+     * Refuses a path with links that lead elsewhere.
      *
      * @param directory the directory of the files
      * @param path a resolved path

@@ -6,7 +6,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * A complete local model, leased to its holder: the files of a copy stay and do not change until {@link #close}. Safe
+ * A complete local copy of a model, leased to its holder. Its files stay and do not change until {@link #close}. Safe
  * for use by any thread.
  */
 public final class ModelCopy implements AutoCloseable {
@@ -41,7 +41,6 @@ public final class ModelCopy implements AutoCloseable {
         return new ModelCopy(directory.as(key), fingerprint, files, this::close);
     }
 
-    /** Returns the directory of the model. */
     public ModelDirectory directory() {
         return directory;
     }

@@ -19,7 +19,6 @@ import org.slf4j.LoggerFactory;
  * The directory of one model. Immutable; reads the disk at each call, on control threads.
  *
  * @param root the repository that holds it
- * @param name the name of the model
  * @param path where its files lie
  * @param key the {@linkplain ModelKey key} of the model
  */
@@ -126,7 +125,7 @@ public record ModelDirectory(Path root, String name, Path path, String key) {
         }
     }
 
-    /** Returns whether an entry belongs to a mounted Kubernetes volume, whose files are links into it. */
+    /** Returns whether an entry belongs to a mounted Kubernetes volume. Files of such a volume are links into it. */
     static boolean isOfVolume(String name) {
         return name.startsWith("..");
     }
@@ -165,7 +164,6 @@ public record ModelDirectory(Path root, String name, Path path, String key) {
     /**
      * Refuses version directories that are or have links out of their repository.
      *
-     * @param versions the versions
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if there is one, with its path
      */
     public void checkContained(Iterable<Long> versions) {

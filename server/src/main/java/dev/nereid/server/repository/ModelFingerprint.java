@@ -8,7 +8,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * What is compared of a model's files to find out what has changed since its load. Immutable.
+ * The state of a model's files, compared to find changes since its load. Immutable.
  *
  * @param versions the files of each version
  * @param others the other files, such as labels
@@ -18,7 +18,7 @@ public record ModelFingerprint(Map<Long, TreeStamp> versions, Map<String, TreeSt
     /** Stands for a model that lies in several repositories. */
     public static final ModelFingerprint AMBIGUOUS = new ModelFingerprint(Map.of(), Map.of(), new TreeStamp(-1, 0, 0));
 
-    /** Stands for a model whose files cannot be read. */
+    /** The fingerprint of a model with unreadable files. */
     public static final ModelFingerprint UNREADABLE = new ModelFingerprint(Map.of(), Map.of(), new TreeStamp(-2, 0, 0));
 
     /** Stands for a model that was loaded from files which nobody has looked at. */
@@ -34,7 +34,7 @@ public record ModelFingerprint(Map<Long, TreeStamp> versions, Map<String, TreeSt
      * Returns the fingerprint of a model that lies elsewhere.
      *
      * @param text a text that differs for different files
-     * @return the fingerprint, equal to no other but those of the same text
+     * @return the fingerprint, equal only to fingerprints of the same text
      */
     public static ModelFingerprint ofRemote(String text) {
         return new ModelFingerprint(Map.of(), Map.of(text, TreeStamp.NONE), new TreeStamp(-3, 0, 0));
@@ -103,9 +103,8 @@ public record ModelFingerprint(Map<Long, TreeStamp> versions, Map<String, TreeSt
     /**
      * Returns whether a version was loaded from the same files.
      *
-     * @param version the version
      * @param earlier the fingerprint at its load
-     * @return whether neither its files nor those of all versions have changed, the configuration aside
+     * @return {@code true} if its files and the files that all versions share have not changed, the configuration aside
      */
     public boolean hasSameFiles(long version, ModelFingerprint earlier) {
         return versions.containsKey(version)

@@ -19,7 +19,6 @@ public final class ModelKey {
      * Returns the key of a model in a namespace.
      *
      * @param namespace the path or URL of its repository
-     * @param name its name
      * @return the key
      */
     public static String of(String namespace, String name) {
@@ -29,7 +28,6 @@ public final class ModelKey {
     /**
      * Returns the name of a model.
      *
-     * @param key its key
      * @return the name, as clients know it
      */
     public static String name(String key) {
@@ -39,7 +37,6 @@ public final class ModelKey {
     /**
      * Returns the namespace of a model.
      *
-     * @param key its key
      * @return the path or URL of its repository; empty where there are no namespaces
      */
     public static String namespace(String key) {

@@ -27,7 +27,7 @@ public final class ModelLayout {
             ".pt", "model.pt",
             ".pt2", "model.pt2");
 
-    /** What TensorFlow writes into a directory of its own. */
+    /** The file that TensorFlow writes into the directory of a saved model. */
     private static final String SAVED_MODEL = "saved_model.pb";
 
     /** A version with something before it: v1, version-2, 001. */
@@ -38,9 +38,8 @@ public final class ModelLayout {
     private ModelLayout() {}
 
     /**
-     * Returns what is wrong with the layout of a model's directory.
+     * Describes a mistake in the layout of a model's directory.
      *
-     * @param directory the directory
      * @param filename the name of the model's file by its configuration; empty if unknown
      * @return a hint; empty if nothing is recognized
      */
@@ -67,9 +66,8 @@ public final class ModelLayout {
     }
 
     /**
-     * Returns what is wrong with a file that lies in a repository beside the directories of models.
+     * Describes the mistake of a file that lies in a repository beside the directories of models.
      *
-     * @param file the file
      * @return a hint; empty if it is no file of a model
      */
     static Optional<String> loose(Path file) {

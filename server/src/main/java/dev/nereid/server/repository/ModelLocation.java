@@ -2,7 +2,6 @@ package dev.nereid.server.repository;
 
 /** Where a model lies, in a directory or in a remote repository. Immutable. */
 public sealed interface ModelLocation {
-    /** Returns the name of the model. */
     String name();
 
     /** Returns the {@linkplain ModelKey key} of the model. */
@@ -19,11 +18,7 @@ public sealed interface ModelLocation {
      */
     ModelCopy fetch();
 
-    /**
-     * A model in a directory.
-     *
-     * @param directory the directory
-     */
+    /** A model in a directory. */
     record Local(ModelDirectory directory) implements ModelLocation {
         @Override
         public String name() {
@@ -49,10 +44,7 @@ public sealed interface ModelLocation {
     /**
      * A model in a remote repository.
      *
-     * @param root the repository
-     * @param name the name of the model
      * @param fingerprint the fingerprint of its objects
-     * @param key the key of the model
      */
     record Remote(RepositoryRoot root, String name, String fingerprint, String key) implements ModelLocation {
         @Override

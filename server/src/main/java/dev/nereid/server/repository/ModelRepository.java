@@ -133,7 +133,7 @@ public final class ModelRepository {
     /**
      * Lists the models. Files and hidden directories are ignored, the latter with a warning. Copies no remote model.
      *
-     * @return the models; those of a part that cannot be listed are those that it had when it was last listed
+     * @return the models; a part that cannot be listed has the models of its last listing
      */
     public RepositoryScan scan() {
         remote.forEach(RemoteLook::listInTime);
@@ -178,7 +178,7 @@ public final class ModelRepository {
         return listing.end(unreachable);
     }
 
-    /** Adds the models of a directory, or those that it had before if it cannot be listed now. */
+    /** Adds the models of a directory, or the models of its last listing if it cannot be listed now. */
     private void addKnown(Path root, Listing listing, Map<String, String> unreachable) {
         List<Path> directories;
         try {
@@ -219,8 +219,8 @@ public final class ModelRepository {
     }
 
     /**
-     * Deletes the local copies of all remote models but some, once they are not in use any more. Those of a repository
-     * that cannot be reached stay.
+     * Deletes the local copies of all remote models but some, once they are not in use any more. The copies of a
+     * repository that cannot be reached stay.
      *
      * @param models the keys of models that exist, or may come back soon
      */

@@ -20,12 +20,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Looks at a remote repository for a limited time, so that one that cannot be reached delays nothing else. Safe for use
- * by any thread.
+ * Scans a remote repository for a limited time. So a repository that cannot be reached delays nothing else. Safe for
+ * use by any thread.
  *
- * <p>A look runs on a thread of its own, and goes on when nobody waits for it any more; at most one listing and a few
- * looks for single models do at a time. Once a look has failed or taken too long, others are awaited for a moment only,
- * until one succeeds. The models of the last complete listing are remembered.
+ * <p>A scan runs on a separate thread, and goes on when no thread waits for it any more. At most one listing and a few
+ * scans for single models run at a time. Once a scan has failed or taken too long, others are awaited for a moment
+ * only, until one succeeds. The models of the last complete listing are remembered.
  */
 final class RemoteLook {
     private static final Logger LOG = LoggerFactory.getLogger(RemoteLook.class);
@@ -42,7 +42,7 @@ final class RemoteLook {
     @GuardedBy("lock")
     private @Nullable CompletableFuture<NavigableMap<String, String>> listing;
 
-    /** Whether the listing in progress was not awaited any longer, as that of a large repository. */
+    /** Set when no thread awaits the listing in progress any longer, such as the listing of a large repository. */
     private volatile boolean isOverdue;
 
     private volatile Optional<NavigableMap<String, String>> last = Optional.empty();
@@ -217,7 +217,7 @@ final class RemoteLook {
                 () -> unreachable("no response after " + patience.usual().toMillis() + " ms"));
     }
 
-    /** Takes note of why a look at one model failed. The reason of a failed listing stays, which says more. */
+    /** Records the failure of a scan for one model. The reason of a failed listing stays, since it says more. */
     private void modelFailed(InferenceException reason) {
         lock.lock();
         try {

@@ -7,7 +7,7 @@ import java.util.NavigableMap;
 import java.util.Optional;
 
 /**
- * A remote model repository, whose models are copied to a local directory before they are loaded. Safe for use by any
+ * A remote model repository. Its models are copied to a local directory before they are loaded. Safe for use by any
  * thread; its methods block, on control threads.
  *
  * <p>All methods throw an {@link InferenceException}: {@link ErrorCode#UNAVAILABLE} if the storage cannot be reached or

@@ -22,7 +22,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 
 /**
- * What is compared of files to find out whether they have changed. Immutable.
+ * The state of files, compared to find out whether they have changed. Immutable.
  *
  * @param newestNanos the newest modification time, in nanoseconds since 1970; of copies, a digest of their ETags; 0
  *     without files
@@ -59,7 +59,6 @@ public record TreeStamp(long newestNanos, long entries, long bytes) {
     /**
      * Computes the stamp of files that were copied.
      *
-     * @param files the files
      * @return the stamp, the same for the same paths, sizes and ETags
      */
     static TreeStamp of(List<CopiedFile> files) {
