@@ -15,8 +15,8 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.stream.Stream;
 
 /**
- * Registry of the regions of POSIX shared memory and of memory of GPUs that clients share; a name is that of one region,
- * of either kind. Lock-free; safe for use by any thread.
+ * Registers the POSIX shared memory and the memory of GPUs that clients share. A name belongs to one region, of either
+ * kind. Lock-free; safe for use by any thread.
  *
  * <p>A region that a client unregisters stays registered until the requests that used it before have ended, and mapped
  * as long as a request uses it: see {@link SharedRegion}. Its owner may truncate the segment at any time nevertheless;
@@ -53,7 +53,7 @@ public final class ClientSharedMemory implements SharedMemory, AutoCloseable {
         this.gpus = gpus;
     }
 
-    /** Creates an empty registry whose segments are the files of a directory. */
+    /** Creates an empty registry for segments that are the files of a directory. */
     static ClientSharedMemory in(Path directory, GpuAccess gpus) {
         return new ClientSharedMemory(new SegmentFiles(directory), gpus);
     }

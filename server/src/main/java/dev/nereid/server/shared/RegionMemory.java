@@ -31,9 +31,7 @@ sealed interface RegionMemory extends AutoCloseable {
      * A mapped part of a POSIX shared memory segment.
      *
      * @param region the part
-     * @param file the segment
      * @param arena the mapping
-     * @param segment the memory
      */
     record Mapped(Region region, FileChannel file, Arena arena, MemorySegment segment) implements RegionMemory {
         /** Maps part of a segment, and takes over its channel unless this throws. */
@@ -79,8 +77,7 @@ sealed interface RegionMemory extends AutoCloseable {
     /**
      * Memory of a GPU.
      *
-     * @param region the memory
-     * @param opened what was opened of it
+     * @param opened the opened memory
      */
     record OnGpu(CudaRegion region, GpuAccess.Opened opened) implements RegionMemory {
         @Override

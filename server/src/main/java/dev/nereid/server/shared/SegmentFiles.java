@@ -34,7 +34,7 @@ record SegmentFiles(Path directory) {
     }
 
     /**
-     * Opens a segment for reading and writing. Never leaves the directory: neither by the key nor by a link.
+     * Opens a segment for reading and writing. A key or a link cannot lead out of the directory.
      *
      * @throws IOException if there is no such segment, or if it is not a regular file
      */

@@ -12,8 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reference-counted memory of a region that a client shares, with a second count for its registration. Lock-free; safe for
- * use by any thread.
+ * The memory of a shared region, with reference counts for memory and registration. Lock-free; safe for use by any
+ * thread.
  *
  * <p>The registry and each lease hold a reference; the release of the last one unmaps the region. The registration is
  * held by the registry and by each lease acquired before the client unregistered the region, until the last response of

@@ -10,8 +10,7 @@ import java.util.Optional;
 import java.util.function.LongSupplier;
 
 /**
- * Writes one object to a file, and checks size, time and disk space as the bytes arrive. Confined to one thread at a
- * time.
+ * Writes one object to a file, and checks size, time and disk space meanwhile. Confined to one thread at a time.
  *
  * <p>The storage that writes may hide the reason of a failure; {@link #failure} keeps it.
  */
@@ -35,7 +34,7 @@ final class ContentSink extends OutputStream {
      *
      * @param files reads the space
      * @param directory a directory of the disk
-     * @param freeBytes what has to remain
+     * @param freeBytes the bytes that have to remain free
      */
     record Space(LocalFiles files, Path directory, long freeBytes) {
         /** Checks that bytes can be written. */

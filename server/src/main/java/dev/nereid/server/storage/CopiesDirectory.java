@@ -132,7 +132,7 @@ final class CopiesDirectory implements AutoCloseable {
         return manifests;
     }
 
-    /** Lets other servers use the directory. Its copies stay. */
+    /** Releases the directory for other servers. Its copies stay. */
     @Override
     public void close() {
         try {

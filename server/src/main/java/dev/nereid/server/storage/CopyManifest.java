@@ -14,15 +14,14 @@ import java.util.SequencedSet;
 import java.util.TreeSet;
 
 /**
- * The list of what a complete copy of a model holds. Immutable.
+ * The list of the files and directories in a complete copy of a model. Immutable.
  *
  * <p>It lies beside the model's directory, and is the last file of a copy that is written. One line for each directory
- * and file, fields separated by tabs, which neither keys nor ETags contain.
+ * and file, fields separated by tabs. Keys and ETags contain no tabs.
  *
  * @param model the name of the model
  * @param fingerprint the fingerprint of the objects that were copied
  * @param directories the paths of the directories
- * @param files the files
  */
 record CopyManifest(String model, String fingerprint, SequencedSet<String> directories, List<Entry> files) {
     static final String FILE = "manifest";

@@ -46,7 +46,9 @@ final class CopyVerification {
         return true;
     }
 
-    /** Collects what is below a directory by relative paths; returns whether there are only files and directories. */
+    /**
+     * Collects the entries below a directory by relative paths; returns whether there are only files and directories.
+     */
     private static boolean collect(Path copy, Map<String, Long> files, Set<String> directories) throws IOException {
         boolean[] plain = {true};
         Files.walkFileTree(copy, new SimpleFileVisitor<>() {

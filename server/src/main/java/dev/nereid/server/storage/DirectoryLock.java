@@ -12,7 +12,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The right of one server to use a directory, until it is closed or the process ends. Safe for use by any thread.
+ * Locks a directory for one server, until it is closed or the process ends. Safe for use by any thread.
  *
  * <p>File locks belong to the process, and Linux releases them when the process closes any channel of the file. So a file
  * that a server of this process has locked is not opened again.
@@ -70,7 +70,7 @@ final class DirectoryLock implements AutoCloseable {
         }
     }
 
-    /** Lets other servers use the directory. Called once. */
+    /** Releases the directory for other servers. Called once. */
     @Override
     public void close() throws IOException {
         try {

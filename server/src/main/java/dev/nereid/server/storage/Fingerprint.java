@@ -8,7 +8,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 
 /**
- * Digest of a set of objects by their keys, sizes and ETags, independent of their order. Confined to its thread.
+ * A digest of the keys, sizes and ETags of objects in any order. Confined to its thread.
  *
  * <p>It is the sum of the objects' digests, so that a listing of any length needs no memory for its objects.
  */

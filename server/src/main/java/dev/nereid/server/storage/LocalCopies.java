@@ -17,10 +17,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The complete local copies of a repository's models, and who uses them. Safe for use by any thread.
+ * The complete local copies of a repository's models, and their leases. Safe for use by any thread.
  *
- * <p>A copy of an earlier process is verified before its first use. A copy is deleted when it is neither leased nor the
- * newest one of its model.
+ * <p>A copy of an earlier process is verified before its first use. A copy is deleted when it is not leased and is not
+ * the newest one of its model.
  */
 final class LocalCopies implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(LocalCopies.class);
@@ -32,7 +32,7 @@ final class LocalCopies implements AutoCloseable {
     @GuardedBy("lock")
     private final Map<String, Copy> copies = new HashMap<>();
 
-    /** The fingerprints of the newest copies, by model. A model whose copies come from an earlier process has none. */
+    /** The fingerprints of the newest copies, by model. A model with copies of an earlier process has none. */
     @GuardedBy("lock")
     private final Map<String, String> newest = new HashMap<>();
 

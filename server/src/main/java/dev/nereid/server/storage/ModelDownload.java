@@ -23,8 +23,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Downloads the objects of one model into a partial copy. Confined to one thread.
  *
- * <p>Files that an earlier copy holds with the same size and ETag become second names of that copy's files. Modification
- * times are those of the objects, and of a directory the newest in it, so that what did not change has the time it had.
+ * <p>Files that an earlier copy holds with the same size and ETag become second names of that copy's files. A file has
+ * the modification time of its object, a directory the newest time in it, so that unchanged files keep their times.
  */
 final class ModelDownload {
     private static final Logger LOG = LoggerFactory.getLogger(ModelDownload.class);

@@ -6,7 +6,7 @@ import java.util.SequencedSet;
 import java.util.TreeSet;
 
 /**
- * The objects of one model, whose keys were checked. Immutable.
+ * The objects of one model, with checked keys. Immutable.
  *
  * @param model the name of the model, with which all keys begin
  * @param files the files, by key

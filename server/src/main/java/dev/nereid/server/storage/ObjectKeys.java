@@ -18,7 +18,7 @@ final class ObjectKeys {
 
     private ObjectKeys() {}
 
-    /** Returns whether a key is that of a directory. */
+    /** Returns whether a key names a directory. */
     static boolean isDirectory(String key) {
         return key.endsWith("/");
     }
@@ -30,7 +30,7 @@ final class ObjectKeys {
     }
 
     /**
-     * Returns what is wrong with a key, as a text for errors; empty for a key that can be used.
+     * Describes the mistake in a key, as a text for errors; empty for a key that can be used.
      *
      * @param key the path of a file, or of a directory with a slash at its end
      */
@@ -52,7 +52,7 @@ final class ObjectKeys {
         return Optional.empty();
     }
 
-    /** Returns what is wrong with one name of a key; empty for a name that can be used. */
+    /** Describes the mistake in one name of a key; empty for a name that can be used. */
     static Optional<String> nameViolation(String name) {
         if (name.isEmpty()) {
             return Optional.of("an empty name");

@@ -63,7 +63,6 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
     /**
      * Opens a repository: loads the plugin of its scheme, and deletes incomplete local copies. Blocks meanwhile.
      *
-     * @param url the URL of the repository
      * @param options plugins, environment, directory and limits
      * @param environment the version of the SPI that the plugin is checked against, and the directory for copies
      *     of jars

@@ -31,7 +31,7 @@ final class StorageListing {
     private static final int MAX_ETAG_LENGTH = 1024;
     private static final int MAX_CONTINUATION_LENGTH = 16_384;
 
-    /** Bounds a listing whose pages are empty. */
+    /** The minimum bound on the number of pages, for listings with empty pages. */
     private static final int MIN_PAGES = 1_000;
 
     private final ModelStorage storage;

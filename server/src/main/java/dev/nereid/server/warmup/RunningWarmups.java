@@ -36,7 +36,7 @@ public final class RunningWarmups {
     }
 
     /**
-     * Does as {@link InstanceControl#replace}, unless warm-ups are ended.
+     * Replaces instances by {@link InstanceControl#replace}, unless warm-ups are ended.
      *
      * @throws InferenceException as {@link InstanceControl#replace}
      */
@@ -78,7 +78,7 @@ public final class RunningWarmups {
         }
     }
 
-    /** Ends all warm-ups, those that are begun later included; never blocks. */
+    /** Ends all warm-ups, including later ones; never blocks. */
     public void end() {
         ended = true;
         running.forEach(InstanceControl::endWarmups);
