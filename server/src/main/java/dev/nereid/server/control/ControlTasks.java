@@ -103,9 +103,10 @@ final class ControlTasks {
     /**
      * Submits a task, unless the last one that waits is equal.
      *
-     * <p>Earlier ones are not compared: in A, B, A the last task decides what is served, so that it has to run again
-     * after B. Where B is a load without parameters, A runs twice although once would do; where A is one, its second
-     * run finds no change. A running task is not shared either, since it may have read the repository before a change.
+     * <p>Earlier ones are not compared: in A, B, A the last task decides which versions are served, so that it has to
+     * run again after B. Where B is a load without parameters, A runs twice although once would do; where A is one, its
+     * second run finds no change. A running task is not shared either, since it may have read the repository before a
+     * change.
      *
      * @param model the model's name
      * @param key equal for tasks that do the same

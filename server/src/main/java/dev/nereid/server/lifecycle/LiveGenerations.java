@@ -32,9 +32,7 @@ public final class LiveGenerations {
      */
     static final int MAX_DRAINING = 2;
 
-    /**
-     * How long a reload waits for an ending generation to close, before it ends the sequences of another generation.
-     */
+    /** How long a reload waits for a generation without sequences to close, before it ends sequences of another one. */
     private static final long CLOSE_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private static final Logger LOG = LoggerFactory.getLogger(LiveGenerations.class);

@@ -246,8 +246,8 @@ public final class VersionLoader {
     }
 
     /**
-     * Creates instances of a model, and reports creations that take too long. Only creations on separate threads are
-     * reported.
+     * Creates instances of a model, and reports creations that take too long. The thread of the load is watched
+     * already, so only creations on other threads are reported here.
      */
     private InstanceFactory.Creation watched(Model model, ResponseHolder owner, PreparedModel prepared, long version) {
         Thread loading = Thread.currentThread(); // which is watched already
