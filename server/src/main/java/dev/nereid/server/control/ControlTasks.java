@@ -26,8 +26,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs the tasks that load, update and unload models, one at a time for each model. Tasks of different models run at
- * the same time, in any number. Safe for use by any thread.
+ * Runs tasks that load, update and unload models, one at a time for each. Tasks of different models run at the same
+ * time, in any number. Safe for use by any thread.
  *
  * <p>The tasks of a model run in the order of their submission, on a virtual thread that ends with the last one. A task
  * waits for tasks of models that its model needs and for no others, so that tasks cannot block each other; other

@@ -15,8 +15,8 @@ import java.util.function.Function;
  * Loads and unloads models at the request of clients, where requests load them too. Safe for use by any thread; never
  * blocks.
  *
- * <p>A load reserves memory as that of a request does, and takes up changed files. A model that a client unloads is not
- * served until a client loads it.
+ * <p>A load reserves memory like the load of a request, and takes up changed files. A model that a client unloads is
+ * not served until a client loads it.
  */
 final class DemandModelControl implements ModelControl {
     private final NamedModels models;

@@ -333,8 +333,8 @@ public final class ModelLifecycle {
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, or
      *     differs in more than {@code instance_group} and {@code version_policy}, or selects other versions than are
      *     served, or if executions of the model's backend block their device: then the model has to be loaded again;
-     *     any code with which a new instance failed. In each case the version that failed, and those after it, stay as
-     *     they were
+     *     any code with which a new instance failed. In each case the version that failed, and the versions after it,
+     *     stay as they were
      * @throws InterruptedException if the thread is interrupted meanwhile; the update continues
      */
     public void updateInstances(String model) throws InterruptedException {

@@ -154,8 +154,8 @@ final class ModelLoads implements RepositoryPoller.Actions {
     }
 
     /**
-     * Loads the models that were unloaded because a model was unloaded, and loads those again that serve and need a model
-     * which was replaced. Their failures are theirs alone.
+     * Loads the models that were unloaded because a model was unloaded. Also loads the serving models again that need a
+     * replaced model. A failure concerns only the model that fails.
      */
     private CompletionStage<Void> loadDependents(String model) {
         CompletionStage<Void> loads = loadWaiting(model);
@@ -219,8 +219,9 @@ final class ModelLoads implements RepositoryPoller.Actions {
     }
 
     /**
-     * Links the models that need a model which is not in its repository any more to that of the same name in another one,
-     * so that they are not unloaded with it. Without such a model they serve until they are.
+     * Links the models that need a model which is not in its repository any more to the model of the same name in
+     * another repository, so that they are not unloaded with it. Without such a model they serve until they are
+     * unloaded.
      */
     private CompletionStage<Void> linkToOthers(String model) {
         CompletionStage<Void> all = CompletableFuture.completedStage(null);
@@ -390,7 +391,8 @@ final class ModelLoads implements RepositoryPoller.Actions {
     /**
      * Returns the keys of the models that the versions of a model which serve have required.
      *
-     * @param isRelinked whether names may stand for other models than before, of other namespaces, although those serve
+     * @param isRelinked whether names may stand for models of other namespaces than before, although the earlier models
+     *     serve
      */
     private Set<String> required(String model, boolean isRelinked) {
         Set<String> before = dependencies.needed(model);

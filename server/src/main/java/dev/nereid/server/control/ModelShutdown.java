@@ -27,7 +27,9 @@ final class ModelShutdown {
     /** The time to notify backends and clients after the budget. */
     private static final Duration ABANDON_TIMEOUT = Duration.ofSeconds(1);
 
-    /** How long a stop waits for the requests of a model before it looks for what a plugin has forgotten, at first. */
+    /**
+     * How long a stop first waits for a model's requests before it searches for objects that a plugin has forgotten.
+     */
     private static final long FIRST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** How often a stop looks whether only responses are left that models hold. */
@@ -100,7 +102,7 @@ final class ModelShutdown {
         return idle && closed;
     }
 
-    /** Waits for ensembles, and for models that send requests to others, before those refuse them. */
+    /** Waits for ensembles, and for models that send requests, before the called models refuse requests. */
     private void awaitCallers(long deadline) throws InterruptedException {
         live.all().forEach(generation -> generation.model().expectUnload());
         List<Generation> calling = live.all().stream().filter(this::isCalling).toList();
@@ -116,7 +118,7 @@ final class ModelShutdown {
         return generation.model().hasRequests() && !generation.isHeld();
     }
 
-    /** Returns whether any model sends requests to others, so that clients have to be refused before those are. */
+    /** Returns whether any model sends requests to others, so that clients have to be refused first. */
     boolean hasCallers() {
         return live.all().stream().anyMatch(this::isCalling);
     }
@@ -140,7 +142,10 @@ final class ModelShutdown {
         return true;
     }
 
-    /** Waits until nothing is left of the requests of a model but responses that others hold, which end with those. */
+    /**
+     * Waits for the requests of a model. Responses that other models hold do not count, since they end with those
+     * models.
+     */
     private boolean awaitIdle(Generation generation, long deadline) throws InterruptedException {
         long lookAfter = FIRST_LOOK_NANOS;
         long begun = nanoTime.getAsLong();

@@ -231,7 +231,7 @@ final class ModelSources {
     }
 
     /**
-     * Takes note that a model was loaded. Its configuration stays for later loads if a client gave it, and goes with
+     * Records that a model was loaded. Its configuration stays for later loads if a client gave it, and goes with
      * files that a client gave.
      */
     void loaded(ModelSource source) {

@@ -98,10 +98,10 @@ final class PollState {
     }
 
     /**
-     * Decides after a look.
+     * Decides after a scan.
      *
      * @param present the models in the repository, with the state of their files
-     * @param nowNanos the time of the look
+     * @param nowNanos the time of the scan
      */
     Decision look(Map<String, ModelFingerprint> present, long nowNanos) {
         Set<String> loads = new TreeSet<>();

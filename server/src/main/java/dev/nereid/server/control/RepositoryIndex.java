@@ -155,7 +155,7 @@ final class RepositoryIndex {
         return index.values().stream().flatMap(List::stream).toList();
     }
 
-    /** Forgets that a model which is gone has failed, unless something of it serves or it was loaded since. */
+    /** Forgets the failure of a removed model, unless a version of it serves or it was loaded since. */
     private void forgetFailures(String key, ModelEntry before) {
         if (before.ready().isEmpty()) {
             models.update(key, entry -> before.equals(entry) ? before.gone() : entry);

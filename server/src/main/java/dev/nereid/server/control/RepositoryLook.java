@@ -13,14 +13,14 @@ import java.util.Map;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Reads the state of all models in the repository. Confined to one look at a time; blocks. */
+/** Reads the state of all models in the repository. Confined to one scan at a time; blocks. */
 final class RepositoryLook {
     private static final Logger LOG = LoggerFactory.getLogger(RepositoryLook.class);
 
     private final ModelRepository repository;
     private final ModelPreparation preparation;
 
-    /** The state of each model at the last look. */
+    /** The state of each model at the last scan. */
     private volatile Map<String, ModelFingerprint> last = Map.of();
 
     /** The reasons that are in the log already. */

@@ -62,14 +62,14 @@ final class RepositoryPoller implements AutoCloseable {
     private volatile boolean closed;
 
     /**
-     * Creates a poller that does not look yet.
+     * Creates a poller that does not scan yet.
      *
      * @param looks reads the state of the files of all models; blocks
      * @param plugins reads the state of the plugins; blocks
      * @param actions loads and unloads them
      * @param state decides
      * @param clocks the clock and the timer
-     * @param executor runs the looks
+     * @param executor runs the scans
      */
     RepositoryPoller(
             Supplier<Map<String, ModelFingerprint>> looks,
@@ -88,7 +88,7 @@ final class RepositoryPoller implements AutoCloseable {
     }
 
     /**
-     * Begins to look, at once for the first time.
+     * Begins to poll, at once for the first time.
      *
      * @param loaded the keys of the models that are loaded already
      */
@@ -102,7 +102,7 @@ final class RepositoryPoller implements AutoCloseable {
         timeout.scheduleAtLatest(nanoTime.getAsLong());
     }
 
-    /** Begins a look. If no thread can be started for it, the next one is begun after the interval all the same. */
+    /** Begins a scan. If no thread can be started for it, the next scan still begins after the interval. */
     private void begin(Executor executor) {
         boolean begun = false;
         try {
@@ -162,7 +162,7 @@ final class RepositoryPoller implements AutoCloseable {
         });
     }
 
-    /** Looks no more. A look in progress ends. */
+    /** Ends the polling. A scan in progress ends. */
     @Override
     public void close() {
         closed = true;

@@ -275,7 +275,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
     }
 
     /**
-     * Takes note that a client unloaded a model. Requests that wait for it are refused.
+     * Records that a client unloaded a model. Requests that wait for it are refused.
      *
      * @param model its key
      */

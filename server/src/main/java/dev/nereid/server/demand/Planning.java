@@ -57,27 +57,27 @@ final class Planning {
         pending.add(acquisition);
     }
 
-    /** Ends an acquisition: nobody waits for it any more, or its models have been used. Later calls do nothing. */
+    /** Ends an acquisition: no request waits for it any more, or its models have been used. Later calls do nothing. */
     void release(Acquisition acquisition) {
         end(acquisition);
         ended.remove(acquisition);
     }
 
-    /** Takes note that a model serves, loaded by the planner or by a client. */
+    /** Records that a model serves, loaded by the planner or by a client. */
     void loaded(String key) {
         ModelMemory model = table.of(key);
         table.endReservation(model);
         model.state = ModelMemory.State.LOADED;
     }
 
-    /** Takes note that a load of the planner ended well. It changes nothing if the model was unloaded since. */
+    /** Records that a load of the planner ended well. It changes nothing if the model was unloaded since. */
     void loadEnded(String key) {
         if (table.of(key).state == ModelMemory.State.LOADING) {
             loaded(key);
         }
     }
 
-    /** Takes note that a load of the planner failed. Acquisitions that wait for it end. */
+    /** Records that a load of the planner failed. Acquisitions that wait for it end. */
     void failed(String key, InferenceException failure) {
         ModelMemory model = table.of(key);
         if (model.state == ModelMemory.State.LOADING) {
@@ -90,7 +90,7 @@ final class Planning {
         }
     }
 
-    /** Takes note that a client unloaded a model. Acquisitions that wait for it end. */
+    /** Records that a client unloaded a model. Acquisitions that wait for it end. */
     void unloaded(String key, InferenceException reason) {
         ModelMemory model = table.of(key);
         table.endReservation(model);
@@ -125,9 +125,9 @@ final class Planning {
     }
 
     /**
-     * Takes note that a loaded generation takes more or less memory than before. What the budget has no room for is a
-     * debt, for which the next decision evicts models that are idle. What the next load reserves does not change: models
-     * take again what they took at their last load, and one that has grown beyond the budget can be loaded again.
+     * Records that a loaded generation takes more or less memory than before. Memory beyond the budget is a debt, for
+     * which the next decision evicts models that are idle. The reservation of the next load does not change: models
+     * start with the memory of their last load, and a model that has grown beyond the budget can be loaded again.
      */
     void resized(String key, long before, long bytes) {
         table.resize(table.of(key), before, bytes);

@@ -95,8 +95,9 @@ final class RequestQueues {
     }
 
     /**
-     * Removes a request that waits no more. Without another one, nobody needs the model. A request that is being submitted
-     * stays until that is done; a cancelled one of a sequence stays until its turn, or until no other request waits.
+     * Removes a request that waits no more. Without another request, the acquisition of the model ends. A request that
+     * is being submitted stays until that is done; a cancelled one of a sequence stays until its turn, or until no
+     * other request waits.
      */
     void remove(String model, WaitingRequest request) {
         Queue queue;

@@ -43,7 +43,7 @@ public final class RequiredModels {
     }
 
     /**
-     * Returns the names that were declared so far, that of the model itself aside.
+     * Returns the names that were declared so far, without the name of the model itself.
      *
      * @return the names
      */

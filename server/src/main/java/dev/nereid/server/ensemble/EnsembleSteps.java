@@ -85,7 +85,10 @@ record EnsembleSteps(ServedModels models, ModelDependencies dependencies) {
         return latest;
     }
 
-    /** Says why no version of a model serves: it is not valid as a whole, or its versions could not be loaded. */
+    /**
+     * Returns the error of a model that serves no version: it is not valid as a whole, or its versions could not be
+     * loaded.
+     */
     private InferenceException unusable(String ensemble, String step, String otherwise) {
         Optional<ModelEntry> entry = models.find(step);
         String reason = entry.flatMap(ModelEntry::reason).orElse(otherwise);
