@@ -27,10 +27,10 @@ public final class Generation implements Resolution {
     /** How long the last use is not written again. */
     private static final long USE_NANOS = 1_000_000;
 
-    /** How long a close waits for requests before it looks who holds responses, at first. */
+    /** How long a close first waits for requests before it searches for holders of responses. */
     private static final long FIRST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** The same at last: a plugin may hold responses on purpose, and each look has the heap collected. */
+    /** The longest such wait. A plugin may hold responses on purpose, and each search collects the heap. */
     private static final long LAST_LOOK_NANOS = TimeUnit.MINUTES.toNanos(10);
 
     private final LeaseCounter leases = new LeaseCounter();
@@ -103,7 +103,7 @@ public final class Generation implements Resolution {
     /**
      * Returns when the generation was last used.
      *
-     * @return the time on the scale of {@link System#nanoTime()}; that of its load, if it was never used
+     * @return the time on the scale of {@link System#nanoTime()}; the time of its load, if it was never used
      */
     public long usedNanos() {
         return usedNanos;
@@ -210,10 +210,10 @@ public final class Generation implements Resolution {
     }
 
     /**
-     * Waits for the requests that the version has. It looks for senders and leases that its plugin has forgotten and,
-     * when all requests are completed, for responses that plugins have. When no client has a response, it releases the
-     * responses that this version holds. The holder of this version's responses may be this version, or may wait for it
-     * in turn. Until then the plugin may need the responses that it holds.
+     * Waits for the requests that the version has. It searches for senders and leases that its plugin has forgotten
+     * and, when all requests are completed, for responses that plugins have. When no client has a response, it releases
+     * the responses that this version holds. The holder of this version's responses may be this version, or may wait
+     * for it in turn. Until then the plugin may need the responses that it holds.
      */
     private void awaitRequests() {
         model.drain();
@@ -249,7 +249,10 @@ public final class Generation implements Resolution {
         }
     }
 
-    /** Returns the time until the next look: soon again where the plugin is still at work, since it has ended something. */
+    /**
+     * Returns the time until the next search. It is short if the plugin has just ended something, and so is still at
+     * work.
+     */
     static long nextLookNanos(long nanos, boolean hasEndedSome) {
         return hasEndedSome ? FIRST_LOOK_NANOS : Math.min(2 * nanos, LAST_LOOK_NANOS);
     }
@@ -276,7 +279,7 @@ public final class Generation implements Resolution {
     }
 
     /**
-     * Says what plugins have to end or close before it is closed.
+     * Names the objects that plugins have to end or close before the generation is closed.
      *
      * @return the reason; empty if there is nothing
      */
@@ -286,7 +289,7 @@ public final class Generation implements Resolution {
     }
 
     /**
-     * Says what its plugin has to end, though no client waits for it.
+     * Names the objects that its plugin has to end, although no client waits for them.
      *
      * @return a sentence; empty if there is nothing
      */
@@ -298,8 +301,8 @@ public final class Generation implements Resolution {
     }
 
     /**
-     * Looks for what its plugin, or one that has responses of models, has forgotten, if its requests may wait for that. Takes
-     * as long as a collection of the heap.
+     * Searches for objects that plugins have forgotten, if requests of the generation may wait for them. Takes as long
+     * as a collection of the heap.
      */
     public void findForgotten() {
         if (mayHaveForgotten()) {
@@ -321,7 +324,9 @@ public final class Generation implements Resolution {
         return isHeld(holders.sizeOf(source));
     }
 
-    /** Returns the same, without regard to leases: who has one may have passed the output on to a client. */
+    /**
+     * Returns the same without regard to leases, since the holder of a lease may have passed the output on to a client.
+     */
     private boolean isHeldByResponses() {
         return !model.isEnsemble()
                 && isHeld(holders.responsesOf(model.scheduler().source()));

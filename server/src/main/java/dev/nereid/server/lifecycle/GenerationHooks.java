@@ -1,6 +1,6 @@
 package dev.nereid.server.lifecycle;
 
-/** Is called around the close of a generation, on the thread that closes it. May block. */
+/** Hooks around the close of a generation, called on the thread that closes it. May block. */
 public interface GenerationHooks {
     /** Does nothing. */
     GenerationHooks NONE = new GenerationHooks() {};

@@ -396,10 +396,10 @@ public final class LiveGenerations {
     }
 
     /**
-     * Says what the draining generations of a model wait for.
+     * Describes the waits of a model's draining generations.
      *
      * @param model the model's key
-     * @return what they do, as the predicate of a sentence
+     * @return the predicate of a sentence about them
      */
     public String whatDrains(String model) {
         boolean isAsked = draining.stream()
@@ -417,7 +417,7 @@ public final class LiveGenerations {
                 .toList();
     }
 
-    /** Says what plugins have to end or close before a version is unloaded; empty if there is nothing. */
+    /** Names the objects that plugins have to end or close before a version is unloaded; empty if there are none. */
     String heldReason(String model, long version) {
         String responses = holders.reason(sources(model, version));
         return responses.isEmpty()

@@ -24,7 +24,7 @@ public interface LoadIdentity {
     Optional<String> known();
 
     /**
-     * Has the identity computed on another thread, if it is not known and was not asked for before. Never blocks.
+     * Computes the identity on another thread, if it is not known and was not requested before. Never blocks.
      *
      * @param executor runs the computation
      */

@@ -21,7 +21,10 @@ import org.jspecify.annotations.Nullable;
 public final class ModelEntry {
     private final String name;
 
-    /** The state of the whole model, in place of the states of its versions; {@code null} if those are known. */
+    /**
+     * The state of the whole model, in place of the states of its versions; {@code null} if the states of the versions
+     * are known.
+     */
     private final @Nullable VersionState overall;
 
     /** Set if the model could not be loaded because it has no version. */

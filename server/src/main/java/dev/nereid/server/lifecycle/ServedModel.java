@@ -286,7 +286,7 @@ public final class ServedModel implements AutoCloseable {
         return description;
     }
 
-    /** Describes this version as that of a model with more versions. */
+    /** Describes this version of a model with several versions. */
     ModelMetadata description(List<Long> versions) {
         return ModelSettingsReader.description(config, versions);
     }
@@ -480,7 +480,7 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Says what its plugin has to end before it can be unloaded.
+     * Names the objects that its plugin has to end before the version can be unloaded.
      *
      * @return the reason; empty if there is nothing
      */

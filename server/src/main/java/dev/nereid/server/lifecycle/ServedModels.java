@@ -424,7 +424,7 @@ public final class ServedModels implements ModelCatalog {
     }
 
     /**
-     * Gives up the execution that a thread is in, if it is in one.
+     * Abandons the execution on a thread, if there is one.
      *
      * @param thread a thread that will not return from it
      */

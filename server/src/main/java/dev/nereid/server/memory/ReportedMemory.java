@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicReference;
 /**
  * The memory that a backend reports for one loaded model version. Safe for use by any thread; never blocks.
  *
- * <p>One refresh at a time is in progress, and a second passes from the begin of one to that of the next.
+ * <p>One refresh at a time is in progress, and a second passes from the begin of one refresh to the begin of the next.
  */
 public final class ReportedMemory {
     /** How long a value is not refreshed. */
@@ -88,7 +88,7 @@ public final class ReportedMemory {
     }
 
     /**
-     * Takes note that the backend is called from now on.
+     * Records that the backend is called from now on.
      *
      * @param nanos the time
      */

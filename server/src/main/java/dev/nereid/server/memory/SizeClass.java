@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The slabs and buffers of one size. Guarded by its lock, under which nothing is allocated, closed or called.
  *
- * <p>Invariant: {@code withFreePieces} is the first of a list of exactly those slabs that have a free piece. A slab
+ * <p>Invariant: {@code withFreePieces} is the first of a list of exactly the slabs that have a free piece. A slab
  * leaves the list with its last free piece and returns with the first one freed.
  */
 final class SizeClass {

@@ -51,8 +51,8 @@ public final class ModelCopy implements AutoCloseable {
     }
 
     /**
-     * Reads the state of the files. That of a copy is the state of the objects, so that a part which has not changed is
-     * the same in another copy. Blocks.
+     * Reads the state of the files. The state of a copy is the state of its objects, so that a part that has not
+     * changed is the same in another copy. Blocks.
      *
      * @param configFile the file that configures the model; empty if there is none
      * @return the state

@@ -21,7 +21,7 @@ public record ModelFingerprint(Map<Long, TreeStamp> versions, Map<String, TreeSt
     /** The fingerprint of a model with unreadable files. */
     public static final ModelFingerprint UNREADABLE = new ModelFingerprint(Map.of(), Map.of(), new TreeStamp(-2, 0, 0));
 
-    /** Stands for a model that was loaded from files which nobody has looked at. */
+    /** The fingerprint of a model that was loaded from files that no scan has read. */
     public static final ModelFingerprint UNSEEN = new ModelFingerprint(Map.of(), Map.of(), new TreeStamp(-3, 0, 0));
 
     /** Copies the components. */

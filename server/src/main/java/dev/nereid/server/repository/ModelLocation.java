@@ -1,6 +1,6 @@
 package dev.nereid.server.repository;
 
-/** Where a model lies, in a directory or in a remote repository. Immutable. */
+/** The location of a model, in a directory or in a remote repository. Immutable. */
 public sealed interface ModelLocation {
     String name();
 

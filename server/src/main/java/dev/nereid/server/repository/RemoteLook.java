@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
 final class RemoteLook {
     private static final Logger LOG = LoggerFactory.getLogger(RemoteLook.class);
 
-    /** Looks for single models that run at a time. */
+    /** The most scans for single models at a time. */
     private static final int MAX_LOOKS = 16;
 
     private final RepositoryRoot root;
@@ -49,10 +49,10 @@ final class RemoteLook {
     private volatile Optional<InferenceException> failure = Optional.empty();
 
     /**
-     * How long looks are awaited. Immutable.
+     * How long scans are awaited. Immutable.
      *
      * @param usual while the repository can be reached
-     * @param failing after a look that failed or took too long
+     * @param failing after a scan that failed or took too long
      */
     record Patience(Duration usual, Duration failing) {
         static final Patience DEFAULT = new Patience(Duration.ofSeconds(10), Duration.ofMillis(250));
@@ -72,12 +72,12 @@ final class RemoteLook {
         return last.orElseGet(TreeMap::new);
     }
 
-    /** Returns why the last look failed; empty if it did not. */
+    /** Returns the failure of the last scan; empty if it did not fail. */
     Optional<InferenceException> failure() {
         return failure;
     }
 
-    /** Returns whether the repository was listed, and the last look did not fail. */
+    /** Returns whether the repository was listed, and the last scan did not fail. */
     boolean isKnown() {
         return last.isPresent() && failure.isEmpty();
     }
@@ -103,7 +103,7 @@ final class RemoteLook {
      * Finds a model.
      *
      * @return its fingerprint; empty if there is none
-     * @throws InferenceException if the look fails or takes too long
+     * @throws InferenceException if the scan fails or takes too long
      */
     Optional<String> find(String model) {
         if (!looks.tryAcquire()) {
@@ -190,7 +190,7 @@ final class RemoteLook {
         return outcome;
     }
 
-    /** Waits for a look; returns why it failed, also if it takes too long. */
+    /** Waits for a scan; returns the failure, also if it takes too long. */
     private Optional<InferenceException> await(CompletableFuture<?> look, Optional<Duration> limit) {
         try {
             if (limit.isPresent()) {

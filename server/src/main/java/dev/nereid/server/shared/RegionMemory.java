@@ -74,11 +74,7 @@ sealed interface RegionMemory extends AutoCloseable {
         }
     }
 
-    /**
-     * Memory of a GPU.
-     *
-     * @param opened the opened memory
-     */
+    /** Memory of a GPU. */
     record OnGpu(CudaRegion region, GpuAccess.Opened opened) implements RegionMemory {
         @Override
         public String name() {

@@ -15,7 +15,7 @@ import java.util.function.LongSupplier;
  * <p>The storage that writes may hide the reason of a failure; {@link #failure} keeps it.
  */
 final class ContentSink extends OutputStream {
-    /** How many bytes may be written between two looks at the disk space. */
+    /** How many bytes may be written between two checks of the disk space. */
     private static final long SPACE_CHECK_BYTES = 64L << 20;
 
     private final OutputStream file;

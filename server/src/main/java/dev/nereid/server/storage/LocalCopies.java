@@ -28,7 +28,7 @@ final class LocalCopies implements AutoCloseable {
     private final CopiesDirectory directory;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** By fingerprint. */
+    /** The complete copies by fingerprint. */
     @GuardedBy("lock")
     private final Map<String, Copy> copies = new HashMap<>();
 

@@ -124,7 +124,7 @@ public final class WarmupSamples implements AutoCloseable {
         return List.copyOf(samples);
     }
 
-    /** Gives the content of the inputs back. */
+    /** Releases the content of the inputs. */
     @Override
     public void close() {
         buffers.forEach(TensorBuffer::close);
