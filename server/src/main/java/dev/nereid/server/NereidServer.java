@@ -231,7 +231,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      * Returns the handler to which a program reports fatal errors that it catches. An example is an error on one of the
      * program's threads. The server reports errors on its threads already.
      *
-     * @return the handler, always the same; passes errors on to that of {@link SupervisionOptions}
+     * @return the handler, always the same; passes errors on to the handler of {@link SupervisionOptions}
      */
     public FatalErrorHandler fatalErrors() {
         return components.health();

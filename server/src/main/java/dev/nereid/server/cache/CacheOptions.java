@@ -9,7 +9,7 @@ import java.util.Map;
 /**
  * Response cache options: name, settings, plugin directories and environment variables. Immutable.
  *
- * @param name the cache's name: {@value #LOCAL} for the one in the server's own memory, or that of a plugin
+ * @param name the cache's name: {@value #LOCAL} for the cache in the server's memory, or the name of a plugin
  * @param settings its settings by name; {@value #LOCAL} needs {@value #SIZE}, in bytes
  * @param directories the directories of plugins with caches, in the order of their precedence; missing ones are skipped
  * @param environment the environment variables that a plugin sees

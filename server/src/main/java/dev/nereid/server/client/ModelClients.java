@@ -97,7 +97,7 @@ public final class ModelClients {
         return callers;
     }
 
-    /** Takes note that a model sends requests. */
+    /** Records that a model sends requests. */
     void sends(ModelRef caller) {
         if (!callers.contains(caller)) {
             callers.add(caller);

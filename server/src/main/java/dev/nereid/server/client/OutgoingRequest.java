@@ -43,7 +43,7 @@ import org.slf4j.LoggerFactory;
 final class OutgoingRequest implements ModelRequest {
     private static final Logger LOG = LoggerFactory.getLogger(OutgoingRequest.class);
 
-    /** In bytes; that of the server's own buffers. */
+    /** In bytes; equal to the alignment of the server's buffers. */
     private static final long ALIGNMENT = 64;
 
     private final ModelClients clients;

@@ -79,7 +79,7 @@ final class BatchTensorValidation {
         return source;
     }
 
-    /** Checks the variable dimensions of an output. Each of them has to be that of its source in the same place. */
+    /** Checks the variable dimensions of an output. Its source has to have a variable dimension in the same place. */
     private void checkCut(TensorSpec target, TensorSpec source) {
         if (target.is(TensorSpec.Trait.SHAPE_TENSOR)) {
             throw invalid("target output '" + target.name() + "' of a batch output can not be a shape tensor" + end);

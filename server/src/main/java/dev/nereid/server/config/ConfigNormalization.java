@@ -121,8 +121,8 @@ public final class ConfigNormalization {
     }
 
     /**
-     * Says whether a backend has preferred groups, and all are on the CPU: it cannot run on the GPUs of this machine, or
-     * should not, so that {@code KIND_AUTO} means the CPU.
+     * Returns whether a backend has preferred groups, and all are on the CPU. Such a backend cannot or should not run
+     * on the GPUs of this machine, so that {@code KIND_AUTO} means the CPU.
      */
     private static boolean prefersCpuAlone(BackendTraits traits) {
         return !traits.preferredGroups().isEmpty()

@@ -50,7 +50,7 @@ public final class MisspeltParameters {
      * Describes settings of a backend that were never read, though their names resemble read ones.
      *
      * @param settings the settings of the backend, with the names that were read
-     * @param own the names of those for this backend; others are for all, of which none need read them
+     * @param own the names of settings for this backend; other settings are for all backends, which need not read them
      * @return a warning for each, by their names
      */
     public static List<String> ofSettings(ModelParameters settings, Set<String> own) {

@@ -82,7 +82,7 @@ final class SequenceTensors {
         };
     }
 
-    /** Returns the type of a control: that of its values for false and true, or that of the id. */
+    /** Returns the type of a control: the type of its values for false and true, or the type of the id. */
     private static DataType type(ModelConfig config, Control control) {
         String end = control.getKind() + " for " + config.getName();
         List<Values> given = Stream.of(

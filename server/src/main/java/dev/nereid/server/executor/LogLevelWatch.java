@@ -111,7 +111,7 @@ public final class LogLevelWatch implements Watchdog.Watched {
         }
     }
 
-    /** Tells the plugin of a change since the last check. */
+    /** Reports a change since the last check to the plugin. */
     @Override
     public void check(long nowNanos) {
         all().forEach(Subscription::check);
@@ -120,7 +120,7 @@ public final class LogLevelWatch implements Watchdog.Watched {
     /**
      * Ends all subscriptions, and does not wait for actions that run. Later ones run their action once.
      *
-     * @return where the subscriptions began that ended by this call
+     * @return the places where the ended subscriptions began
      */
     public List<Throwable> close() {
         List<Subscription> ended;
@@ -146,7 +146,7 @@ public final class LogLevelWatch implements Watchdog.Watched {
         return Level.OFF;
     }
 
-    /** Where a subscription began. */
+    /** The place where a subscription began. */
     private static final class Place extends Throwable {
         private static final long serialVersionUID = 1;
 

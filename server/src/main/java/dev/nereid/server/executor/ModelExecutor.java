@@ -61,7 +61,7 @@ public final class ModelExecutor implements Executor {
 
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /** Where the threads run. */
+    /** The placement of the threads. */
     private volatile ThreadPlacement placement = ThreadPlacement.ANYWHERE;
 
     /**
@@ -188,9 +188,9 @@ public final class ModelExecutor implements Executor {
     }
 
     /**
-     * Returns what tells the plugin of changes of its log's level. It ends with the executor.
+     * Returns the watch that reports changes of the log level to the plugin. It ends with the executor.
      *
-     * @return the same at every call
+     * @return the same watch at every call
      */
     public LogLevelWatch logLevels() {
         return logLevels;

@@ -55,10 +55,10 @@ public final class PrivateDirectory implements AutoCloseable {
     private @Nullable FileChannel locked;
 
     /**
-     * Removes what killed servers left behind, and creates nothing yet.
+     * Removes directories that killed servers left, and creates nothing yet.
      *
-     * @param parent the directory that holds it, created when it is needed; empty for that of temporary files, in which
-     *     nothing is removed that is left behind
+     * @param parent the directory that holds it, created when it is needed; empty for the directory of temporary files,
+     *     in which nothing is removed
      * @param prefix how the names of all such directories begin
      */
     public PrivateDirectory(Path parent, String prefix) {

@@ -19,7 +19,7 @@ final class CpuSet {
     }
 
     /**
-     * Parses a list of processors. The format is that of the command line and of the operating system.
+     * Parses a list of processors. The command line and the operating system use the same format.
      *
      * @param text for instance {@code 0-3,8}
      * @return the processors, at least one; empty if the text is no such list

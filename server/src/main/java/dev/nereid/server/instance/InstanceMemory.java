@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * frees what the instance left allocated.
  */
 final class InstanceMemory implements AutoCloseable {
-    /** The place of one allocation in this many is recorded, until memory is forgotten; then that of each. */
+    /** The place of one allocation in this many is recorded, until memory is forgotten; then every place is. */
     private static final int PLACE_INTERVAL = 128;
 
     private final String instance;
@@ -149,7 +149,7 @@ final class InstanceMemory implements AutoCloseable {
                 where);
     }
 
-    /** Has memory freed that nothing reaches any more, by another thread than the one that finds it. */
+    /** Frees unreachable memory on another thread than the one that finds it. */
     private void unreachable(Held held) {
         if (!held.freed.get()) {
             Thread.ofVirtual().name("forgotten-memory").start(() -> forgotten(held));
@@ -183,7 +183,7 @@ final class InstanceMemory implements AutoCloseable {
         return isSample || forgotten.needsPlace();
     }
 
-    /** Where memory was allocated. */
+    /** The place where memory was allocated. */
     private static final class Place extends Throwable {
         private static final long serialVersionUID = 1;
 

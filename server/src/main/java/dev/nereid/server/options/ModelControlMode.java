@@ -1,6 +1,6 @@
 package dev.nereid.server.options;
 
-/** Says when the models of a repository are loaded and unloaded. */
+/** Modes that decide when the models of a repository are loaded and unloaded. */
 public enum ModelControlMode {
     /** All at the start; later changes of the repository have no effect. */
     NONE,

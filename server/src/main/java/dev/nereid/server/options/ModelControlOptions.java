@@ -88,7 +88,7 @@ public record ModelControlOptions(
     }
 
     /**
-     * Replaces the mode by that of loads on demand.
+     * Replaces the mode by loads on demand.
      *
      * @param options budget and bounds
      * @param pinned the models that are loaded at the start and stay loaded; {@value #ALL} alone for all
@@ -102,7 +102,7 @@ public record ModelControlOptions(
     /**
      * Replaces the times of the poll mode.
      *
-     * @param interval the time between two looks at the repository
+     * @param interval the time between two scans of the repository
      * @param window how long the files of a model must not change before they are taken up
      * @return the changed options
      */

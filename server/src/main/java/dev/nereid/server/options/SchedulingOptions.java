@@ -16,8 +16,8 @@ import java.util.Optional;
  * @param limits the limits of requests in flight and their input bytes for all models together; empty for {@link
  *     #defaultMaxRequests} and three quarters of the limit of tensor memory
  * @param rateLimit the rate limiter, which lets an instance execute only while resources suffice, as configurations
- *     declare by {@code instance_group.rate_limiter}, and rules out direct execution; empty for none: those settings
- *     have no effect then
+ *     declare by {@code instance_group.rate_limiter}, and rules out direct execution; empty for none: then the settings
+ *     of configurations have no effect
  * @param cache the response cache, for models with {@code response_cache} enabled in their configurations; empty for
  *     none
  * @param delay the requests that have to wait for a model with dynamic batching or sequences before its first batch is

@@ -148,7 +148,6 @@ public record ServerOptions(
      *
      * @param backend the name of the backend; empty for all
      * @param key the setting; {@code default-max-batch-size} is 4 for all backends unless set
-     * @param value its value
      * @return the changed options
      */
     public ServerOptions withBackendSetting(String backend, String key, String value) {

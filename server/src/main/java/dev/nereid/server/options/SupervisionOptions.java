@@ -76,7 +76,6 @@ public record SupervisionOptions(
     /**
      * Returns the same options with other limits of plugins.
      *
-     * @param changed the limits
      * @return the changed options
      */
     public SupervisionOptions withPluginLimits(PluginLimits changed) {

@@ -42,7 +42,7 @@ public final class BackendRegistry implements AutoCloseable {
 
     private final List<Path> directories;
     private final PluginEnvironment environment;
-    /** The paths of plugins that are classes of the program; complete before the first look for others. */
+    /** The paths of plugins that are classes of the program; complete before the first scan for others. */
     private final Set<Path> ofProgram = new LinkedHashSet<>();
 
     private final AtomicReference<PluginSnapshot> plugins = new AtomicReference<>(PluginSnapshot.EMPTY);
@@ -140,7 +140,7 @@ public final class BackendRegistry implements AutoCloseable {
         }
     }
 
-    /** Ends the backends of directories that are gone, or have jars now. */
+    /** Ends the backends of directories that were removed, or have jars now. */
     private void endClaims(List<PluginSource> sources) {
         Set<Path> withJars = sources.stream()
                 .filter(source -> !source.jars().isEmpty())

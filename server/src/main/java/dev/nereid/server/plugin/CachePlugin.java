@@ -18,7 +18,7 @@ public final class CachePlugin {
     /**
      * Creates a cache. Blocks while the plugin does.
      *
-     * @param name the name of the cache, which is that of the plugin's directory or jar
+     * @param name the name of the cache, equal to the name of the plugin's directory or jar
      * @param settings the settings of the cache
      * @param variables the environment variables that the plugin sees
      * @param directories the directories of plugins, in the order of their precedence; missing ones are skipped

@@ -11,7 +11,7 @@ import java.util.Map;
  * Settings, directories and limits that the server passes to plugins. Immutable.
  *
  * @param spi the version of the SPI that plugins are checked against
- * @param settings the settings of the command line by backend; those for all backends under an empty name
+ * @param settings the settings of the command line by backend; settings for all backends are under an empty name
  * @param cacheRoot the directory of the plugins' cache directories; created when first needed
  * @param processors the processors that backends may use
  * @param variables the environment variables that backends pass to processes

@@ -46,12 +46,10 @@ public final class PluginLogger implements System.Logger {
         return new PluginLogger("nereid.agent.", agent, "." + model);
     }
 
-    /** Creates a logger for a cache. */
     static PluginLogger ofCache(String cache) {
         return new PluginLogger("nereid.cache.", cache, "");
     }
 
-    /** Creates a logger for a storage. */
     static PluginLogger ofStorage(String scheme) {
         return new PluginLogger("nereid.storage.", scheme, "");
     }

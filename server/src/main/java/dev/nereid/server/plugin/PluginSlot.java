@@ -51,7 +51,7 @@ final class PluginSlot {
     private final CountedResource<Plugin> loaded;
     private final Jars jars;
 
-    /** The stamp of its jars when their content was last compared with that of this plugin. */
+    /** The stamp of its jars when their content was last compared with the content of this plugin. */
     private volatile String stamp;
 
     private volatile boolean needsRestart;
@@ -126,7 +126,7 @@ final class PluginSlot {
     /**
      * Makes a plugin of a class of the program.
      *
-     * @param directory the directory that the backend sees as that of its plugin
+     * @param directory the directory that the backend sees as its plugin's directory
      */
     static PluginSlot of(BackendProvider provider, Path directory) {
         String type = provider.getClass().getName();
@@ -267,7 +267,10 @@ final class PluginSlot {
         jars.end(false);
     }
 
-    /** Drops the class loader, and then the copies of the jars, now or after the last lease. Nobody loads it again. */
+    /**
+     * Drops the class loader, and then the copies of the jars, now or after the last lease. The plugin is not loaded
+     * again.
+     */
     void discard() {
         loaded.end();
         jars.end(true);

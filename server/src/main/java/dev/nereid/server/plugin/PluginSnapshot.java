@@ -93,7 +93,6 @@ record PluginSnapshot(
         return replaced;
     }
 
-    /** Returns the backends of some plugins. */
     List<BackendSlot> backendsOf(Set<PluginSlot> some) {
         return backends.values().stream()
                 .filter(slot -> some.contains(slot.plugin()))

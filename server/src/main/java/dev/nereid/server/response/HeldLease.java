@@ -68,7 +68,10 @@ public final class HeldLease {
         release(() -> {});
     }
 
-    /** Does so, and runs an action before, as of {@link HeldResponse#release}; returns whether this is the first call. */
+    /**
+     * Runs an action, and then releases the output, as {@link HeldResponse#release}; returns whether this is the first
+     * call.
+     */
     boolean release(Runnable before) {
         if (!ended.compareAndSet(false, true)) {
             return false;

@@ -105,8 +105,8 @@ public final class HeldResponse {
     }
 
     /**
-     * Has the response released, since nothing reaches it any more. Does nothing if it was closed. Never blocks or runs code of a
-     * plugin on the calling thread.
+     * Releases the response, since nothing reaches it any more. Does nothing if it was closed. Never blocks or runs
+     * code of a plugin on the calling thread.
      */
     public void forgotten() {
         holder.forgotten(this);
@@ -117,7 +117,9 @@ public final class HeldResponse {
         return release(() -> {});
     }
 
-    /** Does so, and runs an action before: who sees the memory released sees what the action does. */
+    /**
+     * Runs an action, and then releases the outputs. A thread that sees the memory released sees the action's effects.
+     */
     boolean release(Runnable before) {
         InferResponse closed = take();
         if (closed == null) {

@@ -29,7 +29,7 @@ import org.slf4j.spi.LoggingEventBuilder;
  * that its plugin or program cannot reach any more, and all when its model is closed.
  */
 public final class ResponseHolder {
-    /** The place of one request in this many is recorded, until a response is forgotten; then that of each. */
+    /** The place of one request in this many is recorded, until a response is forgotten; then every place is. */
     static final int PLACE_INTERVAL = 128;
 
     /** The most models that a message names. */
@@ -65,7 +65,7 @@ public final class ResponseHolder {
         }
     }
 
-    /** Where a model sent a request. Its stack begins in the plugin. */
+    /** The place where a model sent a request. Its stack begins in the plugin. */
     private static final class Place extends Throwable {
         private static final long serialVersionUID = 1;
 

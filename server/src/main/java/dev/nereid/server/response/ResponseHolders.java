@@ -113,7 +113,7 @@ public final class ResponseHolders {
     }
 
     /**
-     * Says who holds responses of a model version, which is not unloaded before they are closed.
+     * Names the holders of responses of a model version. The version is not unloaded before they are closed.
      *
      * @param sources the loads of the version that are not closed
      * @return the reason; empty if none does
@@ -141,8 +141,8 @@ public final class ResponseHolders {
     }
 
     /**
-     * Has the JVM find the responses that plugins can not reach any more, at most once in a while. They are released by
-     * other threads then. Takes as long as a collection of the heap.
+     * Collects the heap to find the responses that plugins cannot reach any more, at most once a second. They are
+     * released by other threads then. Takes as long as a collection of the heap.
      */
     public void findForgotten() {
         long now = System.nanoTime();

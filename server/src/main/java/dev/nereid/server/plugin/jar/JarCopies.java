@@ -35,7 +35,7 @@ import org.slf4j.LoggerFactory;
  * into a temporary directory, and moved to its name when it is complete.
  *
  * <p>A copy that exists is verified. The server keeps the inode, size and times of the files that it compared with the
- * plugin's jars. If they are the same, nobody has written to the files since: the time of the last change of an inode
+ * plugin's jars. If they are the same, the files have not been written since: the time of the last change of an inode
  * cannot be set. Otherwise the content is compared again, and a copy that differs is replaced.
  */
 public final class JarCopies {

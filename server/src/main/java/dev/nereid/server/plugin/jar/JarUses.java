@@ -108,7 +108,7 @@ final class JarUses {
         }
     }
 
-    /** Locks the file of this class loader; that of the copy meanwhile. */
+    /** Locks the file of this class loader; the file of the copy is locked meanwhile. */
     private FileChannel register(String copy) throws IOException {
         try (FileChannel beginning = open(file(copy))) {
             if (alone(beginning::tryLock) == null) { // another process begins a use too, or removes the copy

@@ -88,7 +88,7 @@ public final class PluginClassLoader extends URLClassLoader {
     /**
      * Returns the number of platform threads that the plugin has started.
      *
-     * @return the number at the last look of the watchdog; 0 while the process has few threads
+     * @return the number at the last check of the watchdog; 0 while the process has few threads
      */
     public int threads() {
         return threads;

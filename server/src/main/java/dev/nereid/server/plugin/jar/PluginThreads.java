@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * The threads that a plugin has started. Immutable.
  *
  * @param plugin the name of the plugin; empty for none
- * @param count the number of its platform threads at the last look of the watchdog
+ * @param count the number of its platform threads at the last check of the watchdog
  * @param tooMany whether they reach the limit of the server
  */
 public record PluginThreads(String plugin, int count, boolean tooMany) {
@@ -37,7 +37,7 @@ public record PluginThreads(String plugin, int count, boolean tooMany) {
     /**
      * Finds the plugin that a class loader is of.
      *
-     * @param loader a class loader; {@code null} for that of the JDK
+     * @param loader a class loader; {@code null} for the class loader of the JDK
      * @return the name of the plugin; empty for a class loader of none
      */
     public static Optional<String> pluginOf(@Nullable ClassLoader loader) {
