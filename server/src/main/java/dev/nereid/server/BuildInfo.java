@@ -16,7 +16,7 @@ public record BuildInfo(String version, SpiVersion spi) {
     private static final String RESOURCE = "build.properties";
 
     /**
-     * Reads what the build wrote.
+     * Reads the versions that the build has written.
      *
      * @return the versions
      */

@@ -309,7 +309,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Lists what the start could not load, whether {@link #models} shows it or not.
+     * Lists the models and repositories that the start could not load, whether {@link #models} shows them or not.
      *
      * @return models and versions with their reasons, models of the start that are in no repository, and repositories
      *     that cannot be reached
@@ -432,17 +432,18 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Returns what plugins and the program have forgotten to release, such as responses of models. The server has released it.
+     * Describes the objects that plugins and the program have forgotten to release, such as responses of models. The
+     * server has released them.
      *
-     * @return a sentence as in the log for each, in the order in which it was found, about 100 at most; also after the close
+     * @return a sentence as in the log for each, in the order of discovery, about 100 at most; also after the close
      */
     public List<String> forgotten() {
         return components.lifecycle().forgotten();
     }
 
     /**
-     * Returns what plugins have not ended: senders without a client, and leases on inputs. An unload waits for them, and so does
-     * the close, for a while. A plugin may be about to end them.
+     * Describes the objects that plugins have not ended: senders without a client, and leases on inputs. An unload
+     * waits for them; the close waits for a while. A plugin may be about to end them.
      *
      * @return a sentence for each model that waits for some, in no order; also after the close
      */

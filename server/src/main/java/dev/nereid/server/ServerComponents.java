@@ -22,7 +22,7 @@ record ServerComponents(
         Watchdog watchdog,
         Health health)
         implements AutoCloseable {
-    /** Closes what models depend on. Called once, after the lifecycle has closed all models. */
+    /** Closes the components that models depend on. Called once, after the lifecycle has closed all models. */
     @Override
     public void close() {
         watchdog.close();

@@ -73,7 +73,7 @@ final class LoadContext implements AgentContext {
         return logger;
     }
 
-    /** Deletes the directory, with all that is in it. What links point to stays. */
+    /** Deletes the directory and its entries. The targets of links stay. */
     void delete() {
         lock.lock();
         try {

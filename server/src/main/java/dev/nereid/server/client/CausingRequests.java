@@ -59,7 +59,7 @@ record CausingRequests(List<InferenceRequest> requests) {
         return latest;
     }
 
-    /** Returns what waits for a request on their behalf: the models of their chains, and their execution. */
+    /** Returns the models of their chains and their execution, which wait for a request on their behalf. */
     CallChain chain() {
         CallChain chain = CallChain.NONE;
         Set<Object> joined = Collections.newSetFromMap(new IdentityHashMap<>());

@@ -10,8 +10,8 @@ import org.slf4j.LoggerFactory;
 /**
  * The flow of responses to an observer of a backend. It is open if the observer fails to say so, and after the end.
  *
- * @param observer gives what says whether it takes responses; {@code null} after the end, since the observer may refer to
- *     responses, and a request in flight to this flow
+ * @param observer returns the observer; {@code null} after the end, since the observer may refer to responses, and a
+ *     request in flight to this flow
  */
 record ObserverFlow(Supplier<@Nullable ModelResponseObserver> observer) implements ResponseFlow {
     private static final Logger LOG = LoggerFactory.getLogger(ObserverFlow.class);

@@ -297,7 +297,7 @@ final class OutgoingRequest implements ModelRequest {
         kept.isCallers |= release.isEmpty() && tensor.data().isNative();
     }
 
-    /** Ends what keeps the memory of the inputs, once. */
+    /** Releases the memory of the inputs, once. */
     private static final class KeptInputs implements Runnable {
         private final String model;
         private final List<Runnable> memory;
@@ -306,7 +306,7 @@ final class OutgoingRequest implements ModelRequest {
         /** Set before the request is sent, if memory of an input belongs to the caller and is not kept. */
         private boolean isCallers;
 
-        /** Takes over what releases memory of the caller. */
+        /** Takes over the actions that release memory of the caller. */
         KeptInputs(String model, List<Runnable> memory) {
             this.model = model;
             this.memory = memory;

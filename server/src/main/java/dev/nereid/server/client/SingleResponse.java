@@ -37,7 +37,7 @@ final class SingleResponse implements ModelResponseObserver {
         this.completion = completion;
     }
 
-    /** Returns what completes with the response. */
+    /** Returns the future that completes with the response. */
     CompletableFuture<ModelResponse> outcome() {
         return outcome;
     }

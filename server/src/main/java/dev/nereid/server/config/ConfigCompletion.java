@@ -174,7 +174,7 @@ public final class ConfigCompletion {
     }
 
     /**
-     * Adds what a backend found out about a model. The inputs and the outputs replace the configured ones;
+     * Adds the properties that a backend found in a model. The inputs and the outputs replace the configured ones;
      * {@link #replaced} warns of this. Configured label files and image formats are kept, since no backend has them.
      * The largest batch, dynamic batching and the transaction policy are taken over only if the configuration has none.
      * The reference server also lets a backend replace a configured largest batch; none of its backends but that for
@@ -301,7 +301,7 @@ public final class ConfigCompletion {
 
     /**
      * Describes the configured tensors that the backend has replaced by other ones. It skips tensors that only gained
-     * what their configuration lacks, and the tensors of a list that is not configured.
+     * missing properties, and the tensors of a list that is not configured.
      *
      * @param config the configuration before its completion
      * @param completed the completed configuration

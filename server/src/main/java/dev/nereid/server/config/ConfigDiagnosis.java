@@ -205,7 +205,7 @@ public final class ConfigDiagnosis {
                 position - start);
     }
 
-    /** Cuts a text, and replaces what a terminal would obey; without a regular expression, as it is done often. */
+    /** Cuts a text, and replaces control characters; without a regular expression, as it is done often. */
     private static String printable(String text, int length) {
         StringBuilder printable = new StringBuilder();
         text.codePoints()

@@ -97,7 +97,7 @@ final class EnsembleValidation {
         }
     }
 
-    /** Marks what can be computed from the inputs. */
+    /** Marks the tensors that can be computed from the inputs. */
     private static void findReady(ModelConfig config, Map<String, Node> nodes) {
         Deque<Node> ready = new ArrayDeque<>();
         for (ModelInput input : config.getInputList()) {

@@ -49,7 +49,7 @@ public final class ModelConfigJsonReader {
     }
 
     /**
-     * Reads a configuration, and what its owner wrote in it.
+     * Reads a configuration, and the fields that its owner wrote.
      *
      * @param json any text
      * @return the content of the text, nothing added

@@ -124,7 +124,7 @@ public final class ModelConfigReader {
     }
 
     /**
-     * Reads a configuration from text, and what its owner wrote in it.
+     * Reads a configuration from text, and the fields that its owner wrote.
      *
      * @param shown the name of the text in errors, for instance {@code simple/config.pbtxt}
      * @param text the configuration in protobuf's text format

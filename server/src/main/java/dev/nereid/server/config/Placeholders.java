@@ -26,7 +26,7 @@ public final class Placeholders {
     /** The field for values of backends, which may be special tokens such as {@code <pad>}, or templates of chats. */
     private static final String PARAMETERS = "parameters";
 
-    /** The maximum length of what stands in a placeholder. */
+    /** The maximum length of a placeholder's name. */
     private static final int MAX_LENGTH = 200;
 
     /** The maximum number of fields that are listed. */

@@ -144,8 +144,8 @@ final class CatalogUpdater {
     }
 
     /**
-     * Shows that a model could not be read. What serves goes on, and is shown as before. The readiness of the server stays
-     * as it was, since no version exists that failed.
+     * Shows that a model could not be read. Serving versions continue, and are shown as before. The readiness of the
+     * server stays as it was, since no version exists that failed.
      */
     void failed(String model, VersionState.Unavailable state) {
         models.update(
@@ -165,8 +165,8 @@ final class CatalogUpdater {
     }
 
     /**
-     * Shows that versions could not be loaded. What serves goes on, and is shown as before. The server is not ready for
-     * that, unless a client asked for the load.
+     * Shows that versions could not be loaded. Serving versions continue, and are shown as before. Because of the
+     * failure the server is not ready, unless a client asked for the load.
      */
     void failed(String model, Map<Long, VersionState.Unavailable> failures) {
         models.update(model, entry -> {
@@ -256,7 +256,7 @@ final class CatalogUpdater {
         models.update(model, entry -> entry == null ? null : entry.with(entry.versions()));
     }
 
-    /** Forgets that a model which was found nowhere has failed. What served before is shown as unloaded. */
+    /** Forgets the failure of a model that no repository has. Its earlier versions are shown as unloaded. */
     void missing(String model) {
         if (serving(model).isEmpty()) {
             models.onDemand().remove(model);

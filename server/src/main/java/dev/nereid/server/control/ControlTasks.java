@@ -253,7 +253,7 @@ final class ControlTasks {
     }
 
     /**
-     * Returns a stage that fails with what a chain of stages failed with.
+     * Returns a stage that fails with the cause of a failed chain of stages.
      *
      * @param chain any stage
      * @return completed like it, without the exception that chains add

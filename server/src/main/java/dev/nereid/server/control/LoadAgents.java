@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * The repository agents of one load of a model, until its last generation is closed. Lock-free; safe for use by any
  * thread.
  *
- * <p>A thread that ends a use of the chain sees what earlier threads did, since all go through the same counts.
+ * <p>A thread that ends a use of the chain sees the effects of earlier threads, since all go through the same counts.
  */
 final class LoadAgents {
     private final AgentChain chain;
@@ -40,7 +40,7 @@ final class LoadAgents {
     /**
      * Begins the use by a generation. Called by the load.
      *
-     * @param release frees what else the generation was loaded from
+     * @param release frees the other files of the generation's load
      * @return ends the use
      */
     GenerationHooks use(Runnable release) {

@@ -15,7 +15,7 @@ final class ModelFiles {
      *
      * @param directory the directory that they lie in
      * @param origin where they come from: a path or URL, the same for copies of the same model
-     * @param end removes them, or what keeps them; called once
+     * @param end removes the files, or their lease; called once
      */
     ModelFiles(ModelDirectory directory, String origin, Runnable end) {
         this.directory = directory;
@@ -36,7 +36,7 @@ final class ModelFiles {
         uses.incrementAndGet();
     }
 
-    /** Ends a use. The last one ends what keeps the files. */
+    /** Ends a use. After the last one the files are released. */
     void release() {
         if (uses.decrementAndGet() == 0) {
             end.run();

@@ -267,16 +267,16 @@ public final class ModelLifecycle {
     }
 
     /**
-     * Returns what plugins have forgotten to release.
+     * Describes the objects that plugins have forgotten to release.
      *
-     * @return a sentence for each, in the order in which it was found
+     * @return a sentence for each, in the order of discovery
      */
     public List<String> forgotten() {
         return live.holders().forgotten();
     }
 
     /**
-     * Returns what plugins have not ended, though no client waits for it.
+     * Describes the senders and leases that plugins have not ended, although no client waits for them.
      *
      * @return a sentence for each model with such senders or leases
      */
@@ -297,7 +297,7 @@ public final class ModelLifecycle {
     }
 
     /**
-     * Returns what loads models for requests.
+     * Returns the object that loads models for requests.
      *
      * @return the demand, always the same; empty in other control modes
      */

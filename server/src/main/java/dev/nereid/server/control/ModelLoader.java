@@ -119,7 +119,7 @@ final class ModelLoader {
     }
 
     /**
-     * Forgets what a model was loaded from, so that nothing of it is kept at the next load.
+     * Forgets the last load of a model, so that the next load keeps no version.
      *
      * @param isGone whether the model is not in the repository any more
      */

@@ -355,8 +355,8 @@ final class ModelLoads implements RepositoryPoller.Actions {
     }
 
     /**
-     * Loads the models of an ensemble's steps that do not serve, and waits for them. The backend of another model requires
-     * models as it loads; what its versions that serve have required is needed further.
+     * Loads the models of an ensemble's steps that do not serve, and waits for them. The backend of any other model
+     * requires models during its load. Models that its serving versions have required stay needed.
      *
      * @return the keys of the models of all steps
      */
@@ -506,8 +506,8 @@ final class ModelLoads implements RepositoryPoller.Actions {
     }
 
     /**
-     * Finds a model. The failure of what a client has sent is the client's alone, and changes nothing that is known of
-     * the model.
+     * Finds a model. If a client's configuration or files fail, the failure concerns only the client, and the model's
+     * entry does not change.
      */
     private ModelSource find(String model, Supplier<ModelSource> finding, boolean isGiven) {
         try {

@@ -57,7 +57,7 @@ final class RepositoryLook {
         return present;
     }
 
-    /** Logs what cannot be listed, once until that changes. */
+    /** Logs the repositories that cannot be listed, once until that changes. */
     private void report(Map<String, String> unreachable) {
         unreachable.forEach((location, reason) -> {
             if (!reason.equals(reported.get(location))) {

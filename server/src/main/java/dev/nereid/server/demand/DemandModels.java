@@ -160,9 +160,9 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
      * so that two of them cannot block each other.
      *
      * @param models the keys of the models, each once
-     * @return completed when all are loaded, with what ends the hold, to be called once; fails with
-     *     {@link InferenceException} if one cannot be loaded. A caller that {@linkplain CompletableFuture#cancel cancels}
-     *     it waits no more
+     * @return completed when all are loaded, with an action that ends the hold, to be called once; fails with
+     *     {@link InferenceException} if one cannot be loaded. A caller that
+     *     {@linkplain CompletableFuture#cancel cancels} it waits no more
      */
     public CompletableFuture<Runnable> acquireAll(List<String> models) {
         CompletableFuture<Runnable> outcome = new CompletableFuture<>();
@@ -335,7 +335,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
         loads.advance();
     }
 
-    /** Refuses what still waits. Called once, after {@link #end} and the last load. */
+    /** Refuses requests that still wait. Called once, after {@link #end} and the last load. */
     @Override
     public void close() {
         loads.close();

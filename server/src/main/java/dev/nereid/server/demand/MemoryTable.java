@@ -18,7 +18,7 @@ final class MemoryTable {
     private final long budget;
     private final Map<String, ModelMemory> models = new HashMap<>();
 
-    /** The sum of what all models use. */
+    /** The sum of the bytes that all models use. */
     private long used;
 
     /**
@@ -86,7 +86,7 @@ final class MemoryTable {
         used += model.expected;
     }
 
-    /** Frees what a load has reserved and not used. */
+    /** Frees the bytes that a load has reserved and not used. */
     void endReservation(ModelMemory model) {
         used -= model.reserved;
         model.reserved = 0;

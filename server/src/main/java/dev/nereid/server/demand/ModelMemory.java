@@ -3,8 +3,9 @@ package dev.nereid.server.demand;
 /**
  * Memory and state of one model that is loaded on demand. Guarded by the lock of the {@link MemoryPlanner}.
  *
- * <p>Bytes are reserved before a load, and accounted for generations from their begin to the end of their close. What a
- * generation takes beyond its reservation is accounted as soon as the budget has room for it; until then it is a debt.
+ * <p>Bytes are reserved before a load, and accounted for generations from their begin to the end of their close. Bytes
+ * of a generation beyond its reservation are accounted as soon as the budget has room for them; until then they are a
+ * debt.
  */
 final class ModelMemory {
     /** The state of a model. */

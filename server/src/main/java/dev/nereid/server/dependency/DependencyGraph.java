@@ -42,7 +42,7 @@ final class DependencyGraph {
     /**
      * Adds a model as {@link #with(String, Collection)} does.
      *
-     * @param kind what would need each other, for the error
+     * @param kind the kind of models that would need each other, for the error
      */
     DependencyGraph with(String model, Collection<String> needed, String kind) {
         Map<String, Set<String>> changed = new HashMap<>(needs);

@@ -125,8 +125,8 @@ public final class ModelDependencies {
     }
 
     /**
-     * Records what a model requires from now on, before the {@link #end} of a load that succeeds: what versions required
-     * that serve no more does not count.
+     * Records the models that a model requires from now on, before the {@link #end} of a load that succeeds.
+     * Requirements of versions that serve no more do not count.
      *
      * @param model its key
      * @param required the keys of the models that its versions require

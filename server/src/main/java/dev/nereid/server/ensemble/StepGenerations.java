@@ -44,7 +44,7 @@ final class StepGenerations implements StepModels {
      * Creates the models of an ensemble.
      *
      * @param ensemble the key and the version of the ensemble
-     * @param identity knows the model of each step, and identifies what they were loaded from
+     * @param identity knows the models of the steps, and identifies their files
      * @param demand loads models that are loaded on demand; empty if none are
      */
     StepGenerations(ServedModels models, ModelRef ensemble, EnsembleIdentity identity, Optional<DemandModels> demand) {

@@ -21,7 +21,7 @@ record StepTensor(String model, DataType type, List<Long> dims, boolean batches)
      * Checks that two models mean the same tensor. Shapes fit without batch dimension or with it, so that a model with
      * batch dimension and one without can be connected.
      *
-     * @param place what the error begins with
+     * @param place the beginning of the error
      */
     void check(StepTensor other, String place) {
         if (type != other.type) {

@@ -227,8 +227,8 @@ public final class ModelExecutor implements Executor {
      * Refuses further tasks, and waits for the tasks that it has, up to the limit of a close. Tasks that have not ended then are
      * logged with their stacks, and waiting ones are dropped. Later calls do nothing.
      *
-     * @param then releases what tasks may use; called once, after the last of them: by the calling thread, or by the thread
-     *     of a task that ends later
+     * @param then releases the resources that tasks may use; called once, after the last of them: by the calling
+     *     thread, or by the thread of a task that ends later
      */
     public void close(Runnable then) {
         close(patience, then);

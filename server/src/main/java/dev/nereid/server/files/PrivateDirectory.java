@@ -206,7 +206,7 @@ public final class PrivateDirectory implements AutoCloseable {
     }
 
     /**
-     * Removes a file or directory, and does not follow links. What cannot be removed is logged.
+     * Removes a file or directory, and does not follow links. Failures are logged.
      *
      * @param root the file or directory; need not exist
      */

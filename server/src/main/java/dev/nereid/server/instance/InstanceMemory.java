@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Scratch memory of one instance, which counts as tensor memory of the server. Safe for use by any thread. Its close
- * frees what the instance left allocated.
+ * frees memory that the instance left allocated.
  */
 final class InstanceMemory implements AutoCloseable {
     /** The place of one allocation in this many is recorded, until memory is forgotten; then every place is. */

@@ -139,7 +139,7 @@ public final class Generation implements Resolution {
     }
 
     /**
-     * Returns the loaded version. The caller has a lease, or reads only what stays after the end.
+     * Returns the loaded version. The caller has a lease, or reads only properties that stay after the end.
      *
      * @return the version, another one after an update of its instances
      */
@@ -241,7 +241,7 @@ public final class Generation implements Resolution {
         }
     }
 
-    /** Leases stay while any response of this version may be made of what they keep. */
+    /** Releases the held responses. Leases stay while any response of this version may be made of their outputs. */
     private void release(ResponseHolder own) {
         own.releaseAll();
         if (model.scheduler().openResponses() == 0) {
@@ -257,7 +257,7 @@ public final class Generation implements Resolution {
         return hasEndedSome ? FIRST_LOOK_NANOS : Math.min(2 * nanos, LAST_LOOK_NANOS);
     }
 
-    /** Logs what plugins have to end or close before it is closed; returns whether there is anything. */
+    /** Logs the objects that plugins have to end or close before it is closed; returns whether there are any. */
     private boolean reportHeld() {
         String reason = heldReason();
         if (!reason.isEmpty()) {

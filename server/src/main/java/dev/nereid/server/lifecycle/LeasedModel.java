@@ -95,7 +95,7 @@ final class LeasedModel implements PaddedModel {
         this.closing = closing;
     }
 
-    /** Returns what its load uses. */
+    /** Returns the resources of its load. */
     Resources resources() {
         return resources;
     }

@@ -25,7 +25,7 @@ public record ResponseCacheSetting(String model, boolean enabled) {
      * Returns the server's cache, if the model enables it; warns if there is none.
      *
      * @param cache the server's cache; empty if it has none
-     * @param identity identifies what the model is loaded from; computed only if the model uses a cache
+     * @param identity the identity of the model's files; computed only if the model uses a cache
      */
     public Optional<CacheAccess> select(Optional<CacheAccess> cache, LoadIdentity identity) {
         if (enabled && cache.isEmpty()) {

@@ -241,7 +241,7 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Returns what identifies the content that it was loaded from.
+     * Returns the identity of the content that it was loaded from.
      *
      * @return the identity; an update of the instances keeps it
      */
@@ -353,7 +353,7 @@ public final class ServedModel implements AutoCloseable {
         return !threads().tooMany();
     }
 
-    /** Returns what keeps it from being ready, in one line; empty for nothing. */
+    /** Returns the problems that keep it from being ready, in one line; empty for none. */
     String problems() {
         return Stream.of(
                         scheduler.problems(),

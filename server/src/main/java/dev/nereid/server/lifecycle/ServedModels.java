@@ -299,8 +299,8 @@ public final class ServedModels implements ModelCatalog {
     }
 
     /**
-     * Reads what the generations of a model say. A generation of an entry that was replaced meanwhile may be closed, and
-     * say that it does not serve: then the entry in its place is read.
+     * Reads the state of a model's generations. A generation of an entry that was replaced meanwhile may be closed, and
+     * report that it does not serve. Then the new entry is read.
      *
      * @param absent the result if nothing is known of the model
      */

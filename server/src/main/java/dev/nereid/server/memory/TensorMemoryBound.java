@@ -49,7 +49,7 @@ public record TensorMemoryBound(long bytes, String shortage) {
     }
 
     /**
-     * Derives a limit, which is half of what the heap leaves. The other half is for native parts of backends.
+     * Derives a limit, which is half of the memory beside the heap. The other half is for native parts of backends.
      *
      * @param memory the memory that the process may have, in bytes
      * @param heap the maximum of its heap, in bytes

@@ -5,7 +5,7 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.spi.ErrorCode;
 
 /**
- * Options of what clients see: the server's name and its error codes. Immutable.
+ * Options of the protocols: the server's name and its error codes. Immutable.
  *
  * @param serverId the name in the server's metadata
  * @param clientErrorsAsBadRequest whether client errors that the reference server reports as its own, such as malformed

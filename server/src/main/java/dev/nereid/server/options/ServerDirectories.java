@@ -104,7 +104,7 @@ public record ServerDirectories(
     }
 
     /**
-     * Returns the directory in which plugins unpack what they need.
+     * Returns the directory in which plugins unpack files.
      *
      * @return the cache directory, or its default; empty without plugins
      */

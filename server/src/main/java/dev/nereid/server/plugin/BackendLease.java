@@ -84,7 +84,7 @@ public final class BackendLease implements AutoCloseable {
     }
 
     /**
-     * Returns what the operator has to do about the plugin.
+     * Returns the action that the operator has to take for the plugin.
      *
      * @return one line, such as that it has changed and needs a restart; empty for nothing
      */

@@ -7,7 +7,8 @@ import java.lang.foreign.MemorySegment;
 /**
  * A plugin's cache entry behind its boundary. Immutable; safe for use by any thread.
  *
- * <p>What the entry throws passes as it is: the scheduler, which reads it, takes it for a failure of the cache.
+ * <p>Exceptions of the entry pass unchanged: the scheduler, which reads the entry, takes them for failures of the
+ * cache.
  */
 final class IsolatedCacheEntry implements CacheEntry {
     private final CacheEntry entry;

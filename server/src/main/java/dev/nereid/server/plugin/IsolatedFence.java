@@ -35,7 +35,7 @@ final class IsolatedFence implements Fence {
         return ran;
     }
 
-    /** Keeps what an action throws from the plugin that calls it. Confined to one call. */
+    /** Keeps exceptions of an action from the plugin that calls it. Confined to one call. */
     private static final class ForeignAction implements LongConsumer {
         private final LongConsumer action;
         private boolean ran;

@@ -28,7 +28,7 @@ final class IsolatedModel implements PaddedModel {
     /** Set when a call that is repeated every second has failed, so that the failure is logged once. */
     private volatile boolean memoryFailed;
 
-    /** Wraps a model, and reads what does not change. */
+    /** Wraps a model, and reads its constant properties. */
     IsolatedModel(Model model, PluginBoundary boundary) {
         this.model = model;
         this.boundary = boundary;

@@ -181,7 +181,7 @@ final class PluginSlot {
         needsRestart = true;
     }
 
-    /** Returns what the operator has to do about the plugin; empty for nothing. */
+    /** Returns the action that the operator has to take for the plugin; empty for none. */
     String notice() {
         return needsRestart ? RESTART : "";
     }

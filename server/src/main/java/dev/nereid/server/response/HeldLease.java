@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A lease on an output of a response that a model holds. Safe for use by any thread.
  *
- * <p>It never refers to what the plugin has of the lease or of the response, so that the server notices when the plugin has
- * forgotten both.
+ * <p>It never refers to the plugin's objects of the lease or of the response, so that the server notices when the
+ * plugin has forgotten both.
  */
 public final class HeldLease {
     private final ResponseHolder holder;

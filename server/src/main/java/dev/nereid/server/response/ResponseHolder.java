@@ -100,11 +100,7 @@ public final class ResponseHolder {
         return caller;
     }
 
-    /**
-     * Returns what runs actions of the model on responses, never on the calling thread.
-     *
-     * @return the executor
-     */
+    /** Returns the executor of the model's actions on responses, which never uses the calling thread. */
     public Executor actions() {
         return actions;
     }
@@ -255,7 +251,8 @@ public final class ResponseHolder {
     }
 
     /**
-     * Releases the responses that the model holds, and reports them. Leases stay: the model may have passed on what they keep.
+     * Releases the responses that the model holds, and reports them. Leases stay: the model may have passed on the
+     * outputs that they keep.
      */
     public void releaseAll() {
         List<HeldResponse> released =
@@ -265,7 +262,10 @@ public final class ResponseHolder {
         }
     }
 
-    /** Ends the leases that the model holds, and reports them. The model has no response that was made of what they keep. */
+    /**
+     * Ends the leases that the model holds, and reports them. The model has no response that was made of the outputs
+     * that they keep.
+     */
     public void endLeases() {
         List<HeldLease> ended =
                 leases.stream().filter(one -> one.release(() -> {})).toList();
@@ -338,7 +338,7 @@ public final class ResponseHolder {
      * Logs that the plugin or the program has forgotten an object, and keeps the sentence for tests.
      *
      * @param what names the object, with "was" or "were", such as {@code "a response of model 'm' was"}
-     * @param expected what releases it
+     * @param expected the call that releases it
      * @param place where it was created; {@code null} if that was not recorded
      */
     public void report(String what, String expected, @Nullable Throwable place) {

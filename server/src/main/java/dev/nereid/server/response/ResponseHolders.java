@@ -152,7 +152,7 @@ public final class ResponseHolders {
         }
     }
 
-    /** Keeps a sentence about what a plugin has forgotten. */
+    /** Keeps a sentence about an object that a plugin has forgotten. */
     void forgot(String sentence) {
         if (forgotten.size() < MAX_SENTENCES) {
             forgotten.add(sentence);
@@ -160,7 +160,7 @@ public final class ResponseHolders {
     }
 
     /**
-     * Returns what plugins have forgotten, and the server released.
+     * Describes the objects that plugins have forgotten, and the server released.
      *
      * @return sentences as in the log, in the order in which they were found, about 100 at most
      */

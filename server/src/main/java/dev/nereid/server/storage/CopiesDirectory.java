@@ -19,8 +19,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>It holds {@code copies/FINGERPRINT/} with a manifest and the directory of a model each; {@code partial/} with
  * everything that is incomplete or being deleted; and {@code lock}. A copy enters and leaves {@code copies} by one
- * rename. What a process left in {@code partial}, and what lies in {@code copies} without a manifest, is deleted at the
- * next open.
+ * rename. The next open deletes files that a process left in {@code partial}, and copies without a manifest.
  */
 final class CopiesDirectory implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(CopiesDirectory.class);

@@ -21,7 +21,7 @@ final class CopyVerification {
     private CopyVerification() {}
 
     /**
-     * Returns whether a copy holds what its manifest lists, and nothing else. Reads all files.
+     * Returns whether a copy holds exactly the files and directories that its manifest lists. Reads all files.
      *
      * @param copy the directory of the copy
      */

@@ -8,7 +8,7 @@ import java.time.Duration;
  * @param objects the number of objects in a repository
  * @param filesPerModel the number of files and directories of a model
  * @param bytesPerModel the size of a model
- * @param freeBytes what a copy has to leave free on the disk
+ * @param freeBytes the bytes that a copy has to leave free on the disk
  * @param downloads the number of models that are copied at once, from one repository
  * @param timePerObject how long an object may take, whatever its size
  * @param bytesPerSecond the rate at which objects have to arrive beyond that

@@ -73,7 +73,7 @@ public final class KeptObjects implements AutoCloseable {
         }
     }
 
-    /** Closes the objects that were not taken, the last one first. Blocks; what their close throws is logged. */
+    /** Closes the objects that were not taken, the last one first. Blocks; exceptions of their close are logged. */
     @Override
     public void close() {
         List<AutoCloseable> left;

@@ -106,7 +106,7 @@ public final class PluginBoundary {
     /**
      * Calls into the plugin as {@link #invoke(String, Invocation)} does.
      *
-     * @param isLogged whether what the plugin must not throw is logged
+     * @param isLogged whether exceptions that the plugin must not throw are logged
      */
     @SuppressWarnings("NullAway") // A plugin is not compiled with our checks: it may return null.
     public <T> T invoke(String method, Invocation<T> invocation, boolean isLogged) {
@@ -137,7 +137,7 @@ public final class PluginBoundary {
     }
 
     /**
-     * Converts the failure of a stage of the plugin, as {@link #invoke} does what the plugin throws.
+     * Converts the failure of a stage of the plugin, as {@link #invoke} converts exceptions.
      *
      * @param method the name of the method that returned the stage, for messages
      */

@@ -16,10 +16,9 @@ public record PluginNatives(boolean isKept, Optional<SharedLibrary> shared, Opti
     /**
      * Reads the jars of a plugin.
      *
-     * @return what they say
+     * @return the libraries by the jars and their manifests
      * @throws PluginException if a jar cannot be read, or says what cannot be
-     */
-    public static PluginNatives of(PluginSource plugin) throws PluginException {
+     */    public static PluginNatives of(PluginSource plugin) throws PluginException {
         List<JarLines> jars = new ArrayList<>();
         for (Path path : plugin.jars()) {
             jars.add(JarLines.of(path));
@@ -68,7 +67,7 @@ public record PluginNatives(boolean isKept, Optional<SharedLibrary> shared, Opti
     }
 
     /**
-     * Returns what the author of the plugin has to do.
+     * Returns advice to the author of the plugin.
      *
      * @return a sentence for the log; empty for nothing
      */

@@ -51,7 +51,7 @@ public record PluginSource(String name, Path directory, List<Path> jars) {
         return text.toString();
     }
 
-    /** Lists the files of the directory in their order, without hidden ones and what Python compiles. */
+    /** Lists the files of the directory in their order, without hidden files and compiled Python files. */
     private List<Path> files() {
         List<Path> found = new ArrayList<>();
         try {
