@@ -58,7 +58,6 @@ public final class ModelClients {
      * Creates the client of a model version. Called by the thread that loads the version.
      *
      * @param holder the model version, and the responses that it holds
-     * @return its client
      */
     public ModelClient of(ResponseHolder holder) {
         return new ServerModelClient(
@@ -75,7 +74,6 @@ public final class ModelClients {
      * sends the response.
      *
      * @param holders the holders of responses, which the program joins
-     * @return its client
      */
     public ModelClient ofProgram(ResponseHolders holders) {
         ThreadFactory threads = Thread.ofVirtual()

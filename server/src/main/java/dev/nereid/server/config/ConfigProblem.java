@@ -29,7 +29,6 @@ public record ConfigProblem(
      * Creates a problem without a position.
      *
      * @param message the mistake and the expected value
-     * @return the problem
      */
     public static ConfigProblem of(String message) {
         return new ConfigProblem(0, 0, message, "", "", 0);

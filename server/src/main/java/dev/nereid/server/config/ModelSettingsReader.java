@@ -45,7 +45,6 @@ public final class ModelSettingsReader {
      * are only in the JSON.
      *
      * @param config the configuration so far
-     * @return the settings
      */
     public static ModelSettings settingsSoFar(ModelConfig config, long version) {
         return settings(
@@ -81,7 +80,6 @@ public final class ModelSettingsReader {
      * Returns the parameters of a configuration, of which none was read.
      *
      * @param config a configuration; completion does not change its parameters
-     * @return the parameters
      */
     public static ModelParameters parameters(ModelConfig config) {
         Map<String, String> parameters = new HashMap<>();

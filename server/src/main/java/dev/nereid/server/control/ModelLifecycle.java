@@ -257,11 +257,7 @@ public final class ModelLifecycle {
         return clients;
     }
 
-    /**
-     * Creates the client of the program that embeds the server. Called once, by a thread of the program.
-     *
-     * @return the client
-     */
+    /** Creates the client of the program that embeds the server. Called once, by a thread of the program. */
     public ModelClient programClient() {
         return clients.ofProgram(live.holders());
     }

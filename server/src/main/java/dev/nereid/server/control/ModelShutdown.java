@@ -216,7 +216,7 @@ final class ModelShutdown {
             abandoners.execute(() -> generation.model().abandon());
         }
         abandoners.shutdown();
-        boolean interrupted = Thread.interrupted(); // which may be why the time is over
+        boolean interrupted = Thread.interrupted(); // perhaps the reason for the timeout
         try {
             if (!abandoners.awaitTermination(ABANDON_TIMEOUT.toNanos(), TimeUnit.NANOSECONDS)) {
                 LOG.atWarn().log("requests not completed at shutdown: a backend or an observer blocks");

@@ -20,7 +20,6 @@ public final class ReadinessQuestion<T> {
      *
      * @param model the model, by identity
      * @param answering finds the answer, and asks about other models; not called if it is known
-     * @return the answer
      */
     public T ask(Object model, Supplier<T> answering) {
         if (!answers.isBound()) {

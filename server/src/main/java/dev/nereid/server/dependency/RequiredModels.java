@@ -42,11 +42,7 @@ public final class RequiredModels {
         ended = true;
     }
 
-    /**
-     * Returns the names that were declared so far, without the name of the model itself.
-     *
-     * @return the names
-     */
+    /** Returns the names that were declared so far, without the name of the model itself. */
     public Set<String> names() {
         return Set.copyOf(names);
     }

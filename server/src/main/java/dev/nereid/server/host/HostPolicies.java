@@ -56,7 +56,6 @@ public final class HostPolicies {
      * Looks up the processors of policies on this machine.
      *
      * @param settings the settings of all policies; of a policy with both, the processors apply and not the node
-     * @return the policies
      * @throws IllegalArgumentException if a setting names processors or a node that the machine does not have
      */
     public static HostPolicies of(List<HostSetting> settings) {

@@ -129,7 +129,6 @@ public final class LiveGenerations {
      * @param model the version, owned by the generation
      * @param fileBytes the size of its files, from which its memory is estimated if its backend does not report it
      * @param hooks called around its close
-     * @return the generation
      */
     public Generation begin(String key, ServedModel model, long fileBytes, GenerationHooks hooks) {
         Generation generation = new Generation(key, model, fileBytes, hooks, holders);

@@ -73,7 +73,6 @@ public final class ModelDescriber {
      * Describes a model.
      *
      * @param byteSize the memory that it takes when it is loaded; 0 for an ensemble
-     * @return the model
      * @throws BackendException if its backend is missing, or cannot complete the configuration
      * @throws dev.nereid.api.InferenceException if the completed configuration is wrong
      */

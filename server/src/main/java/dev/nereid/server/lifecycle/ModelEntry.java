@@ -62,7 +62,6 @@ public final class ModelEntry {
      *
      * @param key the model's key
      * @param before the states of the versions that served before
-     * @return the entry
      */
     public static ModelEntry of(String key, VersionState overall, NavigableMap<Long, VersionState> before) {
         return new ModelEntry(ModelKey.name(key), overall, false, before);
@@ -73,7 +72,6 @@ public final class ModelEntry {
      *
      * @param key the model's key
      * @param before the states of the versions that served before
-     * @return the entry
      */
     public static ModelEntry withoutVersions(
             String key, VersionState overall, NavigableMap<Long, VersionState> before) {
@@ -85,7 +83,6 @@ public final class ModelEntry {
      *
      * @param key the model's key
      * @param versions the states of its versions
-     * @return the entry
      */
     public static ModelEntry of(String key, NavigableMap<Long, VersionState> versions) {
         return new ModelEntry(ModelKey.name(key), null, false, versions);
@@ -108,11 +105,7 @@ public final class ModelEntry {
         return served.isEmpty() ? null : new ModelEntry(name, null, false, served);
     }
 
-    /**
-     * Returns the same entry with other states of the versions.
-     *
-     * @return the entry
-     */
+    /** Returns the same entry with other states of the versions. */
     public ModelEntry with(NavigableMap<Long, VersionState> changed) {
         return new ModelEntry(name, overall, lacksVersions, changed);
     }
@@ -185,11 +178,7 @@ public final class ModelEntry {
                         .allMatch(state -> state instanceof VersionState.Ready || state.isUnloaded());
     }
 
-    /**
-     * Returns whether the model is about to be loaded, and no version of it is known.
-     *
-     * @return whether it is
-     */
+    /** Returns whether the model is about to be loaded, and no version of it is known. */
     public boolean isLoading() {
         return overall instanceof VersionState.Loading;
     }
@@ -341,7 +330,6 @@ public final class ModelEntry {
      * Creates the error of a model that is not known.
      *
      * @param ref the model as the client names it
-     * @return the error
      */
     public static InferenceException notFound(ModelRef ref) {
         return new InferenceException(ErrorCode.NOT_FOUND, "Request for unknown model: " + ref + " is not found");

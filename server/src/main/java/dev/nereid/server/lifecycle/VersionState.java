@@ -32,11 +32,7 @@ public sealed interface VersionState {
      * @param isCounted whether the server is not ready for that
      */
     record Unavailable(String reason, boolean isCounted) implements VersionState {
-        /**
-         * Creates the state of a version that was unloaded on purpose.
-         *
-         * @return the state
-         */
+        /** Creates the state of a version that was unloaded on purpose. */
         public static Unavailable unloaded() {
             return new Unavailable(ModelStatus.UNLOADED, false);
         }
@@ -45,7 +41,6 @@ public sealed interface VersionState {
          * Creates the same state with another effect on the readiness.
          *
          * @param counted whether the server is not ready for that
-         * @return the state
          */
         public Unavailable counted(boolean counted) {
             return new Unavailable(reason, counted);

@@ -51,7 +51,6 @@ public final class NativeHeapTrimmer implements AutoCloseable {
      *
      * @param nanoTime the clock
      * @param timer a timer of that clock
-     * @return the trimmer
      */
     public static NativeHeapTrimmer ofTheProcess(LongSupplier nanoTime, Timer timer) {
         return new NativeHeapTrimmer(

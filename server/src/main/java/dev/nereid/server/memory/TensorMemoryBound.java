@@ -28,7 +28,6 @@ public record TensorMemoryBound(long bytes, String shortage) {
     /**
      * Returns a bound that was set.
      *
-     * @return the bound
      * @throws IllegalArgumentException if it is less than 1
      */
     public static TensorMemoryBound of(long bytes) {
@@ -38,8 +37,6 @@ public record TensorMemoryBound(long bytes, String shortage) {
     /**
      * Derives the bound of this process. It depends on the memory of the machine or of the container, and on the
      * largest heap.
-     *
-     * @return the bound
      */
     public static TensorMemoryBound ofProcess() {
         long heap = Runtime.getRuntime().maxMemory();

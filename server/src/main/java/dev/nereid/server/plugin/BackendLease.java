@@ -36,8 +36,6 @@ public final class BackendLease implements AutoCloseable {
      * Returns the callbacks of the backend, which run its code outside of executions. Each action, such as of
      * {@link dev.nereid.spi.ResponseSender#onReady}, runs on a separate thread. All run with the context class loader
      * of the plugin.
-     *
-     * @return the callbacks
      */
     public BackendCallbacks callbacks() {
         return lease.get().callbacks();

@@ -384,11 +384,7 @@ public final class BackendRegistry implements AutoCloseable {
         }
     }
 
-    /**
-     * Returns the names of the repository agents of plugins.
-     *
-     * @return the names
-     */
+    /** Returns the names of the repository agents of plugins. */
     public SortedSet<String> agents() {
         return new TreeSet<>(plugins.get().agents().keySet());
     }

@@ -40,7 +40,6 @@ public final class PluginLogger implements System.Logger {
      *
      * @param agent the agent that logs
      * @param model the model that it logs about
-     * @return the logger
      */
     public static PluginLogger ofAgent(String agent, String model) {
         return new PluginLogger("nereid.agent.", agent, "." + model);
@@ -69,7 +68,6 @@ public final class PluginLogger implements System.Logger {
      *
      * @param receiver receives the text of each line of the level WARNING, also while the log has a higher level; called by
      *     any thread
-     * @return the logger
      */
     public PluginLogger withWarnings(Consumer<String> receiver) {
         return new PluginLogger(name, receiver);

@@ -55,7 +55,6 @@ public final class ModelCopy implements AutoCloseable {
      * changed is the same in another copy. Blocks.
      *
      * @param configFile the file that configures the model; empty if there is none
-     * @return the state
      * @throws dev.nereid.api.InferenceException if the files cannot be read
      */
     public ModelFingerprint state(Optional<Path> configFile) {

@@ -45,7 +45,6 @@ public record ModelDirectory(Path root, String name, Path path, String key) {
      * Returns the same directory of a model with another key.
      *
      * @param other the {@linkplain ModelKey key} of the model
-     * @return the directory
      */
     public ModelDirectory as(String other) {
         return new ModelDirectory(root, name, path, other);
@@ -55,7 +54,6 @@ public record ModelDirectory(Path root, String name, Path path, String key) {
      * Returns the directory of the same model at another place.
      *
      * @param path where its files lie
-     * @return the directory
      */
     public ModelDirectory at(Path path) {
         Path parent = path.toAbsolutePath().getParent();

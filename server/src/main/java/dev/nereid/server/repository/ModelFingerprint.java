@@ -45,7 +45,6 @@ public record ModelFingerprint(Map<Long, TreeStamp> versions, Map<String, TreeSt
      *
      * @param directory the model's directory
      * @param configFile the file that configures it; empty if there is none
-     * @return the fingerprint
      * @throws dev.nereid.api.InferenceException if the files cannot be read
      */
     public static ModelFingerprint of(ModelDirectory directory, Optional<Path> configFile) {
@@ -72,7 +71,6 @@ public record ModelFingerprint(Map<Long, TreeStamp> versions, Map<String, TreeSt
      * @param directory the directory of the copy
      * @param configFile the file that configures the model; empty if there is none
      * @param files the files of the copy
-     * @return the fingerprint
      */
     static ModelFingerprint ofCopy(ModelDirectory directory, Optional<Path> configFile, List<CopiedFile> files) {
         String config = configFile

@@ -19,7 +19,6 @@ public final class ModelKey {
      * Returns the key of a model in a namespace.
      *
      * @param namespace the path or URL of its repository
-     * @return the key
      */
     public static String of(String namespace, String name) {
         return namespace + "/" + name;

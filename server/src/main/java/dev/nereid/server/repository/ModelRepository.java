@@ -153,7 +153,6 @@ public final class ModelRepository {
     /**
      * Lists the models in directories.
      *
-     * @return the models
      * @throws InferenceException if a directory cannot be read
      */
     public RepositoryScan scanLocal() {

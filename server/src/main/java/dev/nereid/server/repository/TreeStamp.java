@@ -42,7 +42,6 @@ public record TreeStamp(long newestNanos, long entries, long bytes) {
      * @param repository the repository of the file
      * @param root the file or directory; nothing, if it vanished meanwhile
      * @param without selects entries directly in the directory that do not count
-     * @return the stamp
      * @throws InferenceException if the files cannot be read
      */
     static TreeStamp of(Path repository, Path root, Predicate<Path> without) {

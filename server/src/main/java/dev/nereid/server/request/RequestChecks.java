@@ -84,7 +84,6 @@ public final class RequestChecks {
      * Prepares the checks of a model version.
      *
      * @param settings its completed, checked configuration
-     * @return the checks
      */
     public static RequestChecks forModel(ModelSettings settings) {
         return forModel(settings, Map.of());
@@ -95,7 +94,6 @@ public final class RequestChecks {
      *
      * @param settings its completed, checked configuration
      * @param padded as of {@link PaddedModel#paddedInputs()}
-     * @return the checks
      * @throws InferenceException if padding changes the number of dimensions of an input
      */
     public static RequestChecks forModel(ModelSettings settings, Map<String, Shape> padded) {
@@ -107,7 +105,6 @@ public final class RequestChecks {
      *
      * @param settings its completed, checked configuration
      * @param model the model, which may be a {@link PaddedModel}
-     * @return the checks
      * @throws InferenceException if padding changes the number of dimensions of an input
      */
     public static RequestChecks forModel(ModelSettings settings, Model model) {

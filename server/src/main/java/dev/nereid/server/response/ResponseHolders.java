@@ -81,11 +81,7 @@ public final class ResponseHolders {
         return holders.stream().mapToLong(one -> one.requestsOf(source)).sum();
     }
 
-    /**
-     * Returns whether any response, or a lease on an output of one, is held.
-     *
-     * @return whether one is
-     */
+    /** Returns whether any response, or a lease on an output of one, is held. */
     public boolean areHolding() {
         return holders.stream().anyMatch(one -> one.size() > 0);
     }

@@ -26,7 +26,6 @@ public final class PluginDigest {
      * Returns a name of hexadecimal digits that differs for jars of different content.
      *
      * @param jars the jars; their order counts
-     * @return the digits
      * @throws IOException if a jar cannot be read or is none
      */
     public static String hash(List<Path> jars) throws IOException {
@@ -40,11 +39,7 @@ public final class PluginDigest {
         return digits(digest);
     }
 
-    /**
-     * Returns a name of hexadecimal digits that differs for different texts.
-     *
-     * @return the digits
-     */
+    /** Returns a name of hexadecimal digits that differs for different texts. */
     public static String hash(String text) {
         MessageDigest digest = sha256();
         add(digest, text);

@@ -18,7 +18,8 @@ public record PluginNatives(boolean isKept, Optional<SharedLibrary> shared, Opti
      *
      * @return the libraries by the jars and their manifests
      * @throws PluginException if a jar cannot be read, or says what cannot be
-     */    public static PluginNatives of(PluginSource plugin) throws PluginException {
+     */
+    public static PluginNatives of(PluginSource plugin) throws PluginException {
         List<JarLines> jars = new ArrayList<>();
         for (Path path : plugin.jars()) {
             jars.add(JarLines.of(path));

@@ -26,7 +26,6 @@ public record PluginThreads(String plugin, int count, boolean tooMany) {
      *
      * @param plugin the name of the plugin
      * @param loader its class loader
-     * @return its threads
      */
     public static PluginThreads of(String plugin, ClassLoader loader) {
         return loader instanceof PluginClassLoader counting
