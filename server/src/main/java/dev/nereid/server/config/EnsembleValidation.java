@@ -22,7 +22,10 @@ final class EnsembleValidation {
 
     private EnsembleValidation() {}
 
-    /** A tensor of an ensemble, with the tensors that it depends on and that depend on it. */
+    /**
+     * A tensor in the graph of an ensemble. {@code before} has the tensors that it depends on, {@code after} its
+     * dependents.
+     */
     private static final class Node {
         private final String name;
         private final List<Node> before = new ArrayList<>();
