@@ -198,7 +198,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 environment.clocks().timer(),
                 batcher);
         if (plan.iterative()) {
-            queue.acceptReturns();
+            queue.setRescheduledRequests();
         }
         hold(queue, plan, environment.schedulerDelay().requests());
         return queue;

@@ -141,7 +141,7 @@ public final class SteppedScheduler {
         queue = new RequestQueue(
                 planner, policy.priorities(), new EqualInputs(model.settings()), clock, timeouts, batcher);
         if (iterative) {
-            queue.acceptReturns();
+            queue.setRescheduledRequests();
         }
         for (FakeInstance instance : instances) {
             add(limiter, List.of(slot("i" + workers.size(), instance, rate)));

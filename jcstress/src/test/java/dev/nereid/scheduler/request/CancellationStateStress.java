@@ -75,7 +75,7 @@ public final class CancellationStateStress {
             latch.begin();
         }
 
-        /** The end of the execution, as {@code ExecutedRequest} and {@code ReturnedRequests} do it. */
+        /** The end of the execution, as {@code ExecutedRequest} and {@code RescheduledRequests} do it. */
         @Actor
         public void reschedule(II_Result result) {
             if (cancellation.isRequested() || !cancellation.closeActions()) {
@@ -83,7 +83,7 @@ public final class CancellationStateStress {
                 return;
             }
             latch.reschedule(1);
-            cancellation.reopen();
+            cancellation.openActions();
             if (cancellation.isRequested() && latch.completeWaiting()) {
                 result.r1 = 1;
             }
@@ -130,7 +130,7 @@ public final class CancellationStateStress {
                 return;
             }
             latch.reschedule(1);
-            cancellation.reopen();
+            cancellation.openActions();
             if (latch.begin()) {
                 cancellation.onCancel(runs::incrementAndGet, latch, 2);
             }
@@ -175,7 +175,7 @@ public final class CancellationStateStress {
         public void executeAgain() {
             cancellation.closeActions();
             latch.reschedule(1);
-            cancellation.reopen();
+            cancellation.openActions();
             latch.begin();
             cancellation.request();
             cancellation.notifyBackend(latch);

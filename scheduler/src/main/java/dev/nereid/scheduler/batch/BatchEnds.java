@@ -1,6 +1,6 @@
 package dev.nereid.scheduler.batch;
 
-import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.statistics.ExecutionTally;
@@ -26,10 +26,10 @@ final class BatchEnds {
             ExecutedRequest[] executed,
             ResponseEvent.@Nullable Failure failure,
             ExecutionTally tally,
-            @Nullable RequestReturn returns) {
+            @Nullable Rescheduler rescheduler) {
         int firstItem = 0;
         for (int i = 0; i < executed.length; i++) {
-            executed[i].settle(failure, i, firstItem, tally, returns);
+            executed[i].settle(failure, i, firstItem, tally, rescheduler);
             firstItem += executed[i].scheduled().checked().batchSize();
         }
     }
@@ -97,26 +97,26 @@ final class BatchEnds {
     /**
      * Returns the requests to their source, all at once. Called last, when everything of the execution is settled.
      *
-     * @param returns takes the requests back; {@code null} if none is rescheduled
-     * @param again receives the rescheduled requests
+     * @param rescheduler takes the requests back; {@code null} if none is rescheduled
+     * @param rescheduled receives the rescheduled requests
      */
     static void passOn(
-            ExecutedRequest[] executed, @Nullable RequestReturn returns, List<ScheduledRequest> again, long nowNanos) {
+            ExecutedRequest[] executed, @Nullable Rescheduler rescheduler, List<ScheduledRequest> rescheduled, long nowNanos) {
         int ofClients = 0;
         Runnable releases = null;
         for (ExecutedRequest request : executed) {
             ofClients += request.isNullRequest() ? 0 : 1;
-            boolean waits = request.waitAgain(nowNanos);
+            boolean waits = request.reschedule(nowNanos);
             if (waits) {
-                again.add(request.scheduled());
+                rescheduled.add(request.scheduled());
             }
             releases = request.released(waits, releases);
         }
         if (releases != null) {
             executed[0].endReleases(releases);
         }
-        if (returns != null) {
-            returns.giveBack(ofClients, again);
+        if (rescheduler != null) {
+            rescheduler.reschedule(ofClients, rescheduled);
         }
     }
 }

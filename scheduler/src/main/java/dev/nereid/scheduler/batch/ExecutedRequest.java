@@ -16,7 +16,7 @@ import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.FinishedResponse;
 import dev.nereid.scheduler.request.NamedTensors;
-import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ResponseChannel;
 import dev.nereid.scheduler.request.ResponseDelivery;
 import dev.nereid.scheduler.request.ResponseEvent;
@@ -451,14 +451,14 @@ final class ExecutedRequest extends CheckedRequestView
      * @param index the index of the request in the batch
      * @param firstItem the index of the first item of the request in the batch
      * @param tally counts the outcome
-     * @param returns takes requests that are to be rescheduled; {@code null} if none may be
+     * @param rescheduler takes requests that are to be rescheduled; {@code null} if none may be
      */
     void settle(
             ResponseEvent.@Nullable Failure failure,
             int index,
             int firstItem,
             ExecutionTally tally,
-            @Nullable RequestReturn returns) {
+            @Nullable Rescheduler rescheduler) {
         boolean again = rescheduled && failure == null && !failed;
         if (rescheduled && !again && scheduled().delivery().channel() instanceof ResponseStream stream) {
             stream.hold(null);
@@ -471,8 +471,8 @@ final class ExecutedRequest extends CheckedRequestView
             return;
         }
         try {
-            if (again && returns != null && !inputs.isNull()) {
-                scheduled().waitsAt(returns.newPosition(scheduled()));
+            if (again && rescheduler != null && !inputs.isNull()) {
+                scheduled().waitsAt(rescheduler.newPosition(scheduled()));
                 rescheduled = scheduled().closeActions();
             }
             if (rescheduled) {
@@ -551,7 +551,7 @@ final class ExecutedRequest extends CheckedRequestView
      *
      * @return whether the request waits, and has to be queued
      */
-    boolean waitAgain(long nowNanos) {
+    boolean reschedule(long nowNanos) {
         return rescheduled && waits(nowNanos);
     }
 
@@ -578,7 +578,7 @@ final class ExecutedRequest extends CheckedRequestView
     private boolean waits(long nowNanos) {
         boolean waits = false;
         try {
-            waits = scheduled().waitAgain(execution, nowNanos);
+            waits = scheduled().reschedule(execution, nowNanos);
         } catch (RuntimeException | Error e) {
             scheduled().log("request cannot be executed again", e);
             scheduled()

@@ -4,7 +4,7 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ExecutionInputs;
-import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.Batch;
@@ -55,11 +55,11 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
      * Creates a batch of begun requests; takes over the queue's reference to each.
      *
      * @param begun the requests, at least one of which is from a client
-     * @param returns takes the requests back when the execution has ended; {@code null} if none is rescheduled
+     * @param rescheduler takes the requests back when the execution has ended; {@code null} if none is rescheduled
      */
     public ExecutionBatch(
-            ExecutionScope scope, List<? extends ExecutionInputs> begun, @Nullable RequestReturn returns) {
-        super(scope, begun, firstOfClients(begun), returns);
+            ExecutionScope scope, List<? extends ExecutionInputs> begun, @Nullable Rescheduler rescheduler) {
+        super(scope, begun, firstOfClients(begun), rescheduler);
         this.sink = firstOfClients(begun).states();
         boolean one = executed.length == 1;
         int items = 0;

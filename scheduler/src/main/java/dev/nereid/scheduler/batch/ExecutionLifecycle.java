@@ -12,7 +12,7 @@ import dev.nereid.scheduler.request.Continuations;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ObserverScope;
-import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.statistics.ExecutionTally;
@@ -59,10 +59,10 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
     final ScheduledRequest first;
 
     /** The source of the requests, if it takes them back; {@code null} otherwise. */
-    private final @Nullable RequestReturn returns;
+    private final @Nullable Rescheduler rescheduler;
 
     /** The rescheduled requests; empty until the end. */
-    private final List<ScheduledRequest> again;
+    private final List<ScheduledRequest> rescheduled;
 
     /** {@code true} if the execution has ended; the thread that sets it ends it. */
     private volatile boolean ended;
@@ -100,16 +100,16 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
      *
      * @param begun the requests
      * @param client the first request of a client
-     * @param returns takes the requests back when the execution has ended; {@code null} if none is rescheduled
+     * @param rescheduler takes the requests back when the execution has ended; {@code null} if none is rescheduled
      */
     ExecutionLifecycle(
             ExecutionScope scope,
             List<? extends ExecutionInputs> begun,
             ExecutionInputs client,
-            @Nullable RequestReturn returns) {
+            @Nullable Rescheduler rescheduler) {
         this.scope = scope;
-        this.returns = returns;
-        this.again = returns == null ? List.of() : new ArrayList<>(begun.size());
+        this.rescheduler = rescheduler;
+        this.rescheduled = rescheduler == null ? List.of() : new ArrayList<>(begun.size());
         this.first = client.request();
         this.executed = new ExecutedRequest[begun.size()];
         if (executed.length == 1) {
@@ -331,7 +331,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
             tally.executed(BatchEnds.items(executed));
             cutStates();
         }
-        BatchEnds.settle(executed, failure, tally, returns);
+        BatchEnds.settle(executed, failure, tally, rescheduler);
         scope.model().meter().record(tally);
         if (work != null && passesOn) {
             computed = passOn(work);
@@ -346,7 +346,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
             observers.close();
         }
         releaseOutputs(failure == null && computed);
-        BatchEnds.passOn(executed, returns, again, nowNanos);
+        BatchEnds.passOn(executed, rescheduler, rescheduled, nowNanos);
     }
 
     /**

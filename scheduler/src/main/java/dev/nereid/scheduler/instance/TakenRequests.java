@@ -8,7 +8,7 @@ import dev.nereid.scheduler.memory.InputStaging;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.RequestDrain;
-import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import java.util.ArrayList;
@@ -101,7 +101,7 @@ final class TakenRequests {
 
     /** Removes the requests into a batch. */
     ExecutionBatch removeAll(ExecutionScope scope) {
-        ExecutionBatch batch = new ExecutionBatch(scope, taken, handle.returns());
+        ExecutionBatch batch = new ExecutionBatch(scope, taken, handle.rescheduler());
         taken.clear();
         return batch;
     }
@@ -127,9 +127,9 @@ final class TakenRequests {
         if (release != null) {
             release.run();
         }
-        RequestReturn returns = handle.returns();
-        if (returns != null && !inputs.isNull()) {
-            returns.giveBack(1, List.of());
+        Rescheduler rescheduler = handle.rescheduler();
+        if (rescheduler != null && !inputs.isNull()) {
+            rescheduler.reschedule(1, List.of());
         }
     }
 }

@@ -31,7 +31,7 @@ public final class BatchSource implements WorkSource {
     private final IdleInstances idleInstances;
 
     @GuardedBy("lock")
-    private @Nullable ReturnedRequests returned;
+    private @Nullable RescheduledRequests rescheduledRequests;
 
     /**
      * Creates the instances' view of a queue.
@@ -55,10 +55,10 @@ public final class BatchSource implements WorkSource {
     }
 
     /** Accepts rescheduled requests from now on. Called before the first instance is registered. */
-    void acceptReturns(ReturnedRequests accepted) {
+    void setRescheduledRequests(RescheduledRequests requests) {
         lock.lock();
         try {
-            returned = accepted;
+            rescheduledRequests = requests;
         } finally {
             lock.unlock();
         }
@@ -69,8 +69,8 @@ public final class BatchSource implements WorkSource {
         lock.lock();
         try {
             InstanceHandle handle = new InstanceHandle(directRun, load);
-            if (returned != null) {
-                handle.returnTo(returned.of(handle));
+            if (rescheduledRequests != null) {
+                handle.setRescheduler(rescheduledRequests.of(handle));
             }
             idleInstances.add(); // last, since it has to be undone
             return handle;

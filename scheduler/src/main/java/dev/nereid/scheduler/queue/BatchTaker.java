@@ -72,7 +72,7 @@ final class BatchTaker {
     }
 
     /** Ends the count of requests after their execution, unless its instance is lost. */
-    void givenBack(InstanceHandle handle, int ended) {
+    void executionsEnded(InstanceHandle handle, int ended) {
         if (!handle.lost) {
             handle.out -= ended;
             out -= ended;

@@ -1,7 +1,7 @@
 package dev.nereid.scheduler.queue;
 
 import dev.nereid.scheduler.request.ExecutionInputs;
-import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.Rescheduler;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongSupplier;
@@ -86,7 +86,7 @@ public final class InstanceHandle implements OfferResult {
 
     /** Takes requests back from executions; {@code null} if none is rescheduled. Set at the registration. */
     @Nullable
-    RequestReturn returns;
+    Rescheduler rescheduler;
 
     /** The begun requests of the next batch; filled by the queue, emptied by the instance. */
     final ArrayList<ExecutionInputs> taken = new ArrayList<>();
@@ -126,13 +126,13 @@ public final class InstanceHandle implements OfferResult {
     }
 
     /** Returns the receiver of requests after executions; {@code null} if none is rescheduled. */
-    public @Nullable RequestReturn returns() {
-        return returns;
+    public @Nullable Rescheduler rescheduler() {
+        return rescheduler;
     }
 
     /** Sets the receiver of requests after executions. Called by a source of batches at the registration. */
-    public void returnTo(RequestReturn given) {
-        returns = given;
+    public void setRescheduler(Rescheduler rescheduler) {
+        this.rescheduler = rescheduler;
     }
 
     /** Limits the deferred executions. Called before the instance first waits. */

@@ -88,12 +88,12 @@ public final class RequestQueue implements RequestIntake {
      * Accepts rescheduled requests from now on. Instances stay while requests may be rescheduled. Called before the
      * first instance is registered.
      */
-    public void acceptReturns() {
+    public void setRescheduledRequests() {
         lock.lock();
         try {
             taker.countTaken();
-            batches.acceptReturns(
-                    new ReturnedRequests(lock, taker, idleInstances, equalInputs, remover, deadlineTimer));
+            batches.setRescheduledRequests(
+                    new RescheduledRequests(lock, taker, idleInstances, equalInputs, remover, deadlineTimer));
         } finally {
             lock.unlock();
         }

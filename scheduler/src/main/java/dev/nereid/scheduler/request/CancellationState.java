@@ -158,7 +158,7 @@ final class CancellationState {
     }
 
     /** Removes the closed actions of the last execution. Called after the step of the latch to waiting. */
-    void reopen() {
+    void openActions() {
         actions = null;
     }
 

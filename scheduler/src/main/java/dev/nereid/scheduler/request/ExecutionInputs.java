@@ -59,13 +59,13 @@ public interface ExecutionInputs {
      *
      * <p>An action for all executions of a batch together does the work that takes a lock.
      *
-     * @param again whether the request is rescheduled
+     * @param rescheduled whether the request is rescheduled
      * @param before the action so far: the result of this method for the execution before in the batch; {@code null}
      *     for none
      * @return the action with this execution, to be run once by the caller when all of the batch have ended; {@code
      *     null} for none
      */
-    default @Nullable Runnable released(boolean again, @Nullable Runnable before) {
+    default @Nullable Runnable released(boolean rescheduled, @Nullable Runnable before) {
         return before;
     }
 }

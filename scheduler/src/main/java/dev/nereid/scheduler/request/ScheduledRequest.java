@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * also if the backend responds with outputs, or with an error caused by the interruption. If the server stops waiting
  * for a request, the thread that abandons it completes it at once, and holds a reference to it meanwhile.
  *
- * <p><b>Executions.</b> A request may be executed several times: {@link #waitAgain} reschedules it. A response or
+ * <p><b>Executions.</b> A request may be executed several times: {@link #reschedule} reschedules it. A response or
  * failure of an execution names the execution, and completes the request during that one alone. The request's stream,
  * its client and the server complete it whether it waits or is executed. A cancellation that races with the step back
  * to waiting is not lost: the canceller sets a flag and then reads the latch, the thread that queues the request takes
@@ -162,7 +162,7 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     }
 
     /**
-     * Closes the cancel actions of the execution, before {@link #waitAgain}, and allocates all memory for the new wait.
+     * Closes the cancel actions of the execution, before {@link #reschedule}, and allocates all memory for the new wait.
      *
      * @return {@code false} if the request is cancelled, and has to be completed instead
      */
@@ -180,13 +180,13 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
      * @param nowNanos when the new wait begins
      * @return {@code false} if the request was completed meanwhile; the caller still holds the execution's reference
      */
-    public boolean waitAgain(int execution, long nowNanos) {
+    public boolean reschedule(int execution, long nowNanos) {
         attach();
         endExecution(nowNanos);
         retain(); // from the step on, any thread may complete the request and release the queue's reference
         boolean waits = latch.reschedule(execution);
         if (waits) {
-            cancellation.reopen();
+            cancellation.openActions();
             endUnused(delivery);
         }
         release();

@@ -24,9 +24,9 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
      * The use of an instance by a strategy.
      *
      * @param oneByOne whether each execution ends before the next one begins
-     * @param returns takes requests that are to be rescheduled; {@code null} if none is
+     * @param rescheduler takes requests that are to be rescheduled; {@code null} if none is
      */
-    record Uses(boolean oneByOne, @Nullable SequenceReturns returns) {}
+    record Uses(boolean oneByOne, @Nullable SequenceRescheduler rescheduler) {}
 
     private final SequenceTable owner;
     private final SequenceLock lock;
@@ -219,9 +219,9 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
             InstanceHandle registered = new InstanceHandle(directRun, load);
             owner.placement().register(this);
             handle = registered;
-            SequenceReturns returns = uses.returns();
-            if (returns != null) {
-                registered.returnTo(returns);
+            SequenceRescheduler rescheduler = uses.rescheduler();
+            if (rescheduler != null) {
+                registered.setRescheduler(rescheduler);
             }
             return registered;
         } finally {

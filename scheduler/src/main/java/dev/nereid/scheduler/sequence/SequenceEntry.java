@@ -51,7 +51,7 @@ final class SequenceEntry implements QueuePosition, EqualInputs.Candidate {
     }
 
     /** Creates an entry for the next execution of the same request, which does not wait yet. */
-    SequenceEntry again() {
+    SequenceEntry rescheduled() {
         SequenceEntry entry = new SequenceEntry(request, new Sequence(position.id(), false, false), content, remover);
         entry.home = home;
         return entry;

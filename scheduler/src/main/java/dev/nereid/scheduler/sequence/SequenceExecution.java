@@ -86,7 +86,7 @@ final class SequenceExecution implements ExecutionInputs, Runnable {
     }
 
     @Override
-    public @Nullable Runnable released(boolean again, @Nullable Runnable before) {
+    public @Nullable Runnable released(boolean rescheduled, @Nullable Runnable before) {
         try {
             SequenceStates states = sequence.states();
             if (states != null) {
@@ -95,7 +95,7 @@ final class SequenceExecution implements ExecutionInputs, Runnable {
         } catch (RuntimeException | Error e) { // such as no memory: the sequence goes on
             owner.failed("states of a sequence not moved", e);
         }
-        if (again) { // it is a waiting request now
+        if (rescheduled) { // it is a waiting request now
             return before;
         }
         if (before instanceof SequenceExecution first) {

@@ -87,14 +87,14 @@ public final class SequenceQueue implements RequestIntake {
         try {
             inputs.addInstance();
             Slots slots = new Slots(plan.slots());
-            SequenceReturns returns = plan.batching().iterative() ? new SequenceReturns(table, lock) : null;
+            SequenceRescheduler rescheduler = plan.batching().iterative() ? new SequenceRescheduler(table, lock) : null;
             return new InstanceQueue(
                     table,
                     lock,
                     model.nanoTime(),
                     slots,
                     strategy(slots),
-                    new InstanceQueue.Uses(plan.isDirect(), returns));
+                    new InstanceQueue.Uses(plan.isDirect(), rescheduler));
         } finally {
             lock.unlock();
         }

@@ -9,7 +9,7 @@ import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.NullRequest;
 import dev.nereid.scheduler.request.QueuePosition;
 import dev.nereid.scheduler.request.RequestDrain;
-import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.DataType;
@@ -165,7 +165,7 @@ public final class BoundSource implements WorkSource {
     @Override
     public InstanceHandle register(Runnable directRun, LongSupplier load) {
         InstanceHandle handle = new InstanceHandle(directRun, load);
-        handle.returnTo(new RequestReturn() {
+        handle.setRescheduler(new Rescheduler() {
             @Override
             public QueuePosition newPosition(ScheduledRequest request) {
                 if (failing) {
@@ -175,9 +175,9 @@ public final class BoundSource implements WorkSource {
             }
 
             @Override
-            public void giveBack(int ended, List<ScheduledRequest> again) {
-                again.forEach(request -> slotOf(request).giveBack(request));
-                again.forEach(ScheduledRequest::checkQueued);
+            public void reschedule(int ended, List<ScheduledRequest> rescheduled) {
+                rescheduled.forEach(request -> slotOf(request).reschedule(request));
+                rescheduled.forEach(ScheduledRequest::checkQueued);
             }
         });
         return handle;
@@ -352,7 +352,7 @@ public final class BoundSource implements WorkSource {
             return new Taken(this, next, added, memory);
         }
 
-        private void giveBack(ScheduledRequest request) {
+        private void reschedule(ScheduledRequest request) {
             lock.lock();
             try {
                 busy = false;
@@ -365,12 +365,12 @@ public final class BoundSource implements WorkSource {
             }
         }
 
-        private void released(boolean again) {
+        private void released(boolean rescheduled) {
             if (failingOnce) {
                 failingOnce = false;
                 throw new OutOfMemoryError("for a test");
             }
-            if (again) {
+            if (rescheduled) {
                 return;
             }
             lock.lock();
@@ -437,8 +437,8 @@ public final class BoundSource implements WorkSource {
         }
 
         @Override
-        public @Nullable Runnable released(boolean again, @Nullable Runnable before) {
-            slot.released(again);
+        public @Nullable Runnable released(boolean rescheduled, @Nullable Runnable before) {
+            slot.released(rescheduled);
             return before;
         }
     }

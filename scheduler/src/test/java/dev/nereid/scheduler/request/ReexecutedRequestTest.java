@@ -69,7 +69,7 @@ final class ReexecutedRequestTest {
         begin();
         assertThat(request.closeActions()).isTrue();
         request.cancel();
-        assertThat(request.waitAgain(1, 0)).isTrue();
+        assertThat(request.reschedule(1, 0)).isTrue();
 
         begin(); // another instance, before the thread that queued the request goes on
         assertThat(request.isCancelled()).isTrue();
@@ -92,7 +92,7 @@ final class ReexecutedRequestTest {
 
         stream.complete(response(stream));
 
-        assertThat(request.waitAgain(1, 0)).isFalse();
+        assertThat(request.reschedule(1, 0)).isFalse();
         request.release();
         assertThat(observer.responses()).hasSize(1);
         assertThat(instance.count()).as("on the instance").isEqualTo(1);
@@ -108,14 +108,14 @@ final class ReexecutedRequestTest {
             use();
             stream.send(response(stream));
             assertThat(request.closeActions()).isTrue();
-            assertThat(request.waitAgain(i, 0)).isTrue();
+            assertThat(request.reschedule(i, 0)).isTrue();
             assertThat(instance.count()).as("on the instance").isEqualTo(1);
             begin();
         }
         observer.responses().forEach(InferResponse::close);
         use();
         assertThat(request.closeActions()).isTrue();
-        assertThat(request.waitAgain(4, 0)).isTrue();
+        assertThat(request.reschedule(4, 0)).isTrue();
 
         assertThat(instance.count()).as("on the instance").isZero();
         stream.complete();

@@ -207,7 +207,7 @@ final class ScheduledRequestLincheckTest {
 
         void again() {
             if (!request.isCompleted() && request.closeActions()) {
-                if (request.waitAgain(1, 0)) {
+                if (request.reschedule(1, 0)) {
                     queued = true;
                     request.checkQueued();
                 } else {

@@ -11,7 +11,7 @@ import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ModelScope;
-import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -27,7 +27,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** Requests that come back from an execution when memory runs out. */
-final class ReturnedRequestsTest {
+final class RescheduledRequestsTest {
     private static final int NUMBER = 3;
     private static final long DEADLINE = 1_000;
 
@@ -47,8 +47,8 @@ final class ReturnedRequestsTest {
     private final List<RecordingObserver> observers = new ArrayList<>();
     private final InstanceHandle handle;
 
-    ReturnedRequestsTest() {
-        queue.acceptReturns();
+    RescheduledRequestsTest() {
+        queue.setRescheduledRequests();
         handle = queue.batches().register(() -> {}, () -> 0);
     }
 
@@ -63,37 +63,37 @@ final class ReturnedRequestsTest {
 
     @Test
     void failsThemIfTheirTimeoutCannotBeScheduledAndSchedulesLaterOnes() {
-        List<ScheduledRequest> again = execute();
+        List<ScheduledRequest> rescheduled = execute();
         timer.fire(); // for the time before the execution
         timer.failNext();
 
-        returns().giveBack(NUMBER, again);
+        rescheduler().reschedule(NUMBER, rescheduled);
 
         assertThat(timer.hasFailed()).isTrue();
         assertThat(observers).hasSize(NUMBER).allSatisfy(this::assertInternal);
         assertThat(timer.scheduled()).isEqualTo(1);
-        returns().giveBack(NUMBER, execute());
+        rescheduler().reschedule(NUMBER, execute());
         assertThat(timer.scheduled()).as("scheduled again").isEqualTo(2);
         end();
     }
 
     @Test
     void failsThemIfNoInstanceCanBeWoken() {
-        List<ScheduledRequest> again = execute();
+        List<ScheduledRequest> rescheduled = execute();
         failing.set(1);
 
-        returns().giveBack(NUMBER, again);
+        rescheduler().reschedule(NUMBER, rescheduled);
 
         assertThat(observers).hasSize(NUMBER).allSatisfy(this::assertInternal);
     }
 
     @Test
     void rejectsAllIfTheRejectionOfOneFails() {
-        List<ScheduledRequest> again = execute();
+        List<ScheduledRequest> rescheduled = execute();
         assertThat(queue.batches().deregister(handle)).isEmpty();
         failing.set(2); // the first returns in the queue
 
-        returns().giveBack(NUMBER, again);
+        rescheduler().reschedule(NUMBER, rescheduled);
 
         assertThat(failing.get()).isLessThan(1);
         assertThat(observers)
@@ -105,8 +105,8 @@ final class ReturnedRequestsTest {
         assertThat(observer.error().code()).isEqualTo(ErrorCode.INTERNAL);
     }
 
-    private RequestReturn returns() {
-        return Objects.requireNonNull(handle.returns());
+    private Rescheduler rescheduler() {
+        return Objects.requireNonNull(handle.rescheduler());
     }
 
     /** Takes a batch, and ends its execution; returns its requests, which wait again. */
@@ -121,15 +121,15 @@ final class ReturnedRequestsTest {
             queue.offer(new ScheduledRequest(scope, null, checked, observer, 0), false);
         }
         assertThat(queue.batches().poll(handle)).isTrue();
-        List<ScheduledRequest> again = new ArrayList<>();
+        List<ScheduledRequest> rescheduled = new ArrayList<>();
         for (ExecutionInputs inputs : handle.taken()) {
             ScheduledRequest request = inputs.request();
-            request.waitsAt(returns().newPosition(request));
-            assertThat(request.waitAgain(1, 0)).isTrue();
-            again.add(request);
+            request.waitsAt(rescheduler().newPosition(request));
+            assertThat(request.reschedule(1, 0)).isTrue();
+            rescheduled.add(request);
         }
         handle.taken().clear();
-        return again;
+        return rescheduled;
     }
 
     /** Completes the waiting requests. */

@@ -1,7 +1,7 @@
 package dev.nereid.scheduler.sequence;
 
 import dev.nereid.scheduler.request.QueuePosition;
-import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ResponseChannel;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import java.util.List;
@@ -12,28 +12,28 @@ import java.util.List;
  * <p>A request keeps its slot, and goes before all others of its sequence. While its client does not read, it stays
  * there and is not executed; the other sequences go on.
  */
-final class SequenceReturns implements RequestReturn {
+final class SequenceRescheduler implements Rescheduler {
     private final SequenceTable table;
     private final SequenceLock lock;
 
-    SequenceReturns(SequenceTable table, SequenceLock lock) {
+    SequenceRescheduler(SequenceTable table, SequenceLock lock) {
         this.table = table;
         this.lock = lock;
     }
 
     @Override
     public QueuePosition newPosition(ScheduledRequest request) {
-        return entry(request).again();
+        return entry(request).rescheduled();
     }
 
     @Override
-    public void giveBack(int ended, List<ScheduledRequest> again) {
-        for (int i = 0; i < again.size(); i++) {
-            giveBack(again.get(i));
+    public void reschedule(int ended, List<ScheduledRequest> rescheduled) {
+        for (int i = 0; i < rescheduled.size(); i++) {
+            reschedule(rescheduled.get(i));
         }
     }
 
-    private void giveBack(ScheduledRequest request) {
+    private void reschedule(ScheduledRequest request) {
         try {
             SequenceEntry entry = entry(request);
             ResponseChannel channel = request.delivery().channel();

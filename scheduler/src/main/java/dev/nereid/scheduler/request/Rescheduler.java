@@ -9,7 +9,7 @@ import java.util.List;
  * <p>The source of batches provides it for a model with requests that may be rescheduled. The source counts the
  * requests that it passed out: while any of them may be rescheduled, its instances stay.
  */
-public interface RequestReturn {
+public interface Rescheduler {
     /**
      * Creates the position of a request that is to be rescheduled, with all data of the request for the queue. The
      * request is not in the queue yet.
@@ -18,11 +18,11 @@ public interface RequestReturn {
 
     /**
      * Counts ended executions, and queues the rescheduled requests, which were
-     * {@linkplain ScheduledRequest#waitAgain put back} to waiting. Completes requests that cannot be queued. Takes a
+     * {@linkplain ScheduledRequest#reschedule put back} to waiting. Completes requests that cannot be queued. Takes a
      * lock.
      *
-     * @param ended the number of requests with an ended execution, {@code again} included
-     * @param again the rescheduled requests
+     * @param ended the number of requests with an ended execution, {@code rescheduled} included
+     * @param rescheduled the rescheduled requests
      */
-    void giveBack(int ended, List<ScheduledRequest> again);
+    void reschedule(int ended, List<ScheduledRequest> rescheduled);
 }

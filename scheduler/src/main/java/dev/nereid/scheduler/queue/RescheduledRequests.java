@@ -4,7 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.request.QueuePosition;
-import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import java.util.List;
@@ -17,7 +17,7 @@ import java.util.function.LongSupplier;
  * <p>A request goes behind the others of its level. Limits of the queue and its timeout do not apply any more, since the
  * request was admitted; the deadline of its client does. A stopped queue takes it too.
  */
-final class ReturnedRequests {
+final class RescheduledRequests {
     private final QueueLock lock;
     private final EqualInputs equalInputs;
     private final Consumer<QueueEntry> remover;
@@ -38,7 +38,7 @@ final class ReturnedRequests {
      *
      * @param remover removes an entry from the queue, if it is there
      */
-    ReturnedRequests(
+    RescheduledRequests(
             QueueLock lock,
             BatchTaker taker,
             IdleInstances idleInstances,
@@ -56,32 +56,32 @@ final class ReturnedRequests {
     }
 
     /** Returns the receiver of requests after executions of one instance. */
-    RequestReturn of(InstanceHandle handle) {
-        return new RequestReturn() {
+    Rescheduler of(InstanceHandle handle) {
+        return new Rescheduler() {
             @Override
             public QueuePosition newPosition(ScheduledRequest request) {
                 return new QueueEntry(request, equalInputs.content(request.checked()), remover);
             }
 
             @Override
-            public void giveBack(int ended, List<ScheduledRequest> again) {
-                ReturnedRequests.this.giveBack(handle, ended, again);
+            public void reschedule(int ended, List<ScheduledRequest> rescheduled) {
+                RescheduledRequests.this.reschedule(handle, ended, rescheduled);
             }
         };
     }
 
-    private void giveBack(InstanceHandle handle, int ended, List<ScheduledRequest> again) {
+    private void reschedule(InstanceHandle handle, int ended, List<ScheduledRequest> rescheduled) {
         boolean left;
         try {
-            left = add(handle, ended, again);
+            left = add(handle, ended, rescheduled);
         } catch (RuntimeException | Error e) { // such as no memory: none of the requests is in the queue
-            ScheduledRequest.failUnqueued(again, e);
+            ScheduledRequest.failUnqueued(rescheduled, e);
             return;
         }
-        for (int i = 0; i < again.size(); i++) {
-            checkQueued(again.get(i), left);
+        for (int i = 0; i < rescheduled.size(); i++) {
+            checkQueued(rescheduled.get(i), left);
         }
-        if (!again.isEmpty()) {
+        if (!rescheduled.isEmpty()) {
             refuseStranded();
         }
     }
@@ -110,26 +110,26 @@ final class ReturnedRequests {
     }
 
     /** Adds requests, and returns whether an instance is left for them. */
-    private boolean add(InstanceHandle handle, int ended, List<ScheduledRequest> again) {
+    private boolean add(InstanceHandle handle, int ended, List<ScheduledRequest> rescheduled) {
         boolean left;
         Deadline next;
         lock.lock();
         try {
-            taker.givenBack(handle, ended);
+            taker.executionsEnded(handle, ended);
             left = !idleInstances.hasNoInstances();
             if (left) {
-                addAll(again);
+                addAll(rescheduled);
             }
             if (!taker.mayHaveWork()) {
                 idleInstances.wakeAll(); // stopped: no request is rescheduled any more
-            } else if (!again.isEmpty()) {
+            } else if (!rescheduled.isEmpty()) {
                 taker.added();
                 idleInstances.wakeOne(nanoTime.getAsLong());
             }
             next = deadlineTimer.reserve(requests.timeouts().next());
         } catch (RuntimeException | Error e) {
-            for (int i = 0; i < again.size(); i++) {
-                requests.remove(entry(again.get(i)));
+            for (int i = 0; i < rescheduled.size(); i++) {
+                requests.remove(entry(rescheduled.get(i)));
             }
             if (!taker.mayHaveWork()) {
                 idleInstances.wakeAll();
@@ -143,8 +143,8 @@ final class ReturnedRequests {
     }
 
     @GuardedBy("lock")
-    private void addAll(List<ScheduledRequest> again) {
-        for (ScheduledRequest request : again) {
+    private void addAll(List<ScheduledRequest> rescheduled) {
+        for (ScheduledRequest request : rescheduled) {
             if (request.isWaiting()) { // if not, it was completed meanwhile, and its memory released
                 requests.addAgain(entry(request));
             }
