@@ -35,9 +35,9 @@ final class BatchEnds {
     }
 
     /** Delivers the responses with pending outputs, before {@link #finish}. */
-    static void deliverUnderWay(ExecutedRequest[] executed) {
+    static void deliverPending(ExecutedRequest[] executed) {
         for (ExecutedRequest request : executed) {
-            request.deliverUnderWay();
+            request.deliverPending();
         }
     }
 
@@ -100,7 +100,7 @@ final class BatchEnds {
      * @param rescheduler takes the requests back; {@code null} if none is rescheduled
      * @param rescheduled receives the rescheduled requests
      */
-    static void passOn(
+    static void reschedule(
             ExecutedRequest[] executed, @Nullable Rescheduler rescheduler, List<ScheduledRequest> rescheduled, long nowNanos) {
         int ofClients = 0;
         Runnable releases = null;

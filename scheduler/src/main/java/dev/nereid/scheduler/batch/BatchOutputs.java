@@ -77,9 +77,9 @@ final class BatchOutputs {
     }
 
     /** Returns whether a request may be completed with pending outputs. */
-    boolean mayBeUnderWay(ScheduledRequest request) {
+    boolean mayBePending(ScheduledRequest request) {
         for (Whole whole : outputs) {
-            if (!OutputPlacement.mayBeUnderWay(
+            if (!OutputPlacement.mayBePending(
                     request.checked(), whole.output().tensor().name(), whole.tensor())) {
                 return false;
             }
@@ -160,7 +160,7 @@ final class BatchOutputs {
     /** Releases the references of the batch. */
     void release() {
         for (Whole whole : outputs) {
-            DeviceCopies.releaseUnlessUnderWay(whole.tensor(), whole.memory());
+            DeviceCopies.releaseUnlessPending(whole.tensor(), whole.memory());
         }
         outputs.clear();
     }

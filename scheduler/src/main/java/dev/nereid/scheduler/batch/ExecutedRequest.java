@@ -495,13 +495,13 @@ final class ExecutedRequest extends CheckedRequestView
     }
 
     /** Returns whether the request may be completed with pending outputs. */
-    boolean mayBeUnderWay() {
-        return (outputs == null || outputs.mayBeUnderWay(scheduled())) && (builder == null || builder.mayBeUnderWay());
+    boolean mayBePending() {
+        return (outputs == null || outputs.mayBePending(scheduled())) && (builder == null || builder.mayBePending());
     }
 
     /** Delivers a response with pending outputs; before {@link #finish}. */
-    void deliverUnderWay() {
-        if (settled instanceof FinishedResponse response && response.isUnderWay()) {
+    void deliverPending() {
+        if (settled instanceof FinishedResponse response && response.isPending()) {
             deliver(response);
         }
     }

@@ -276,12 +276,12 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     }
 
     @Override
-    boolean mayBeUnderWay() {
+    boolean mayBePending() {
         if (sink != null) {
             return false; // states are written when the requests are settled
         }
         for (ExecutedRequest request : executed) {
-            if (!request.isNullRequest() && !request.mayBeUnderWay()) {
+            if (!request.isNullRequest() && !request.mayBePending()) {
                 return false;
             }
         }

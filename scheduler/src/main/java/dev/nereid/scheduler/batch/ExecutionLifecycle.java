@@ -71,7 +71,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
     private volatile @Nullable OutputFences fences;
 
     /** {@code true} if responses are delivered while their outputs are pending; set at the end. */
-    private boolean passesOn;
+    private boolean deliversPending;
 
     private long awaitedNanos;
 
@@ -130,7 +130,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
     abstract void cutStates();
 
     /** Returns whether every request may be completed with pending outputs. */
-    abstract boolean mayBeUnderWay();
+    abstract boolean mayBePending();
 
     /** Releases the inputs that were gathered; called when all outputs are settled. */
     abstract void releaseInputs();
@@ -316,12 +316,12 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
     }
 
     private void endOnce(ResponseEvent.@Nullable Failure failure, long calledNanos) {
-        OutputFences work = fences;
-        passesOn = work != null && failure == null && mayBeUnderWay();
+        OutputFences pending = fences;
+        deliversPending = pending != null && failure == null && mayBePending();
         boolean computed = true;
         long nowNanos = calledNanos;
-        if (work != null && !passesOn) {
-            computed = await(work);
+        if (pending != null && !deliversPending) {
+            computed = await(pending);
             nowNanos = calledNanos + awaitedNanos;
         }
         ExecutionTally tally = new ExecutionTally(
@@ -333,8 +333,8 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
         }
         BatchEnds.settle(executed, failure, tally, rescheduler);
         scope.model().meter().record(tally);
-        if (work != null && passesOn) {
-            computed = passOn(work);
+        if (pending != null && deliversPending) {
+            computed = deliverBefore(pending);
             scope.model().meter().computed(tally, awaitedNanos);
         }
         releaseInputs();
@@ -346,33 +346,33 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
             observers.close();
         }
         releaseOutputs(failure == null && computed);
-        BatchEnds.passOn(executed, rescheduler, rescheduled, nowNanos);
+        BatchEnds.reschedule(executed, rescheduler, rescheduled, nowNanos);
     }
 
     /**
      * Delivers the responses with pending outputs, and waits for the fences. Clients that read the outputs wait for the
      * fences, too.
      */
-    private boolean passOn(OutputFences work) {
+    private boolean deliverBefore(OutputFences pending) {
         boolean succeeded;
         try {
-            deliverUnderWay();
+            deliverPending();
         } catch (RuntimeException | Error e) {
             scope.model().fatalErrors().check(e);
             first.log("delivery of responses failed", e);
         } finally {
-            succeeded = await(work);
+            succeeded = await(pending);
         }
         return succeeded;
     }
 
-    private void deliverUnderWay() {
+    private void deliverPending() {
         ObserverScope observers = ObserverScope.current();
         Continuations continuations = Continuations.current();
         BooleanSupplier before = continuations.enter(() -> false); // this thread waits next
         observers.open();
         try {
-            BatchEnds.deliverUnderWay(executed);
+            BatchEnds.deliverPending(executed);
         } finally {
             observers.close();
             continuations.exit(before);
@@ -382,16 +382,16 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
     /**
      * Waits for fences: inputs, buffers and outputs stay meanwhile. Returns whether the work of the devices succeeded.
      */
-    private boolean await(OutputFences work) {
+    private boolean await(OutputFences pending) {
         long start = scope.model().nanoTime().getAsLong();
-        boolean succeeded = work.await();
+        boolean succeeded = pending.await();
         awaitedNanos = scope.model().nanoTime().getAsLong() - start;
         return succeeded;
     }
 
     @Override
-    public boolean passesOn() {
-        return passesOn;
+    public boolean deliversPending() {
+        return deliversPending;
     }
 
     /** Returns whether any output has a fence. */

@@ -62,13 +62,13 @@ final class OutputPlacement {
      * the reference to its memory, even if it throws.
      *
      * @param request the request, which says where its client wants the output
-     * @param underWay whether an output that stays on its device may be pending
+     * @param deliversPending whether an output that stays on its device may be pending
      * @return the output in its place, with a reference to its memory
      * @throws BackendException if it does not fit the target, there is no memory, or the device failed
      */
-    static Output place(ModelScope model, CheckedRequest request, Output output, boolean underWay) {
+    static Output place(ModelScope model, CheckedRequest request, Output output, boolean deliversPending) {
         boolean stays = stays(request, output.name(), output.content());
-        if (stays && underWay) {
+        if (stays && deliversPending) {
             return output;
         }
         Output complete = output.content().fence().isPresent() ? awaited(output) : output;
@@ -86,7 +86,7 @@ final class OutputPlacement {
     }
 
     /** Returns whether an output may be pending in the response. */
-    static boolean mayBeUnderWay(CheckedRequest request, String output, Tensor content) {
+    static boolean mayBePending(CheckedRequest request, String output, Tensor content) {
         return content.fence().isEmpty() || !request.requestsOutput(output) || stays(request, output, content);
     }
 
@@ -94,10 +94,10 @@ final class OutputPlacement {
         try {
             DeviceCopies.awaitContent(output.content());
         } catch (InferenceException e) {
-            DeviceCopies.releaseUnlessUnderWay(output.content(), output.memory());
+            DeviceCopies.releaseUnlessPending(output.content(), output.memory());
             throw SchedulerErrors.of(e);
         } catch (RuntimeException | Error e) {
-            DeviceCopies.releaseUnlessUnderWay(output.content(), output.memory());
+            DeviceCopies.releaseUnlessPending(output.content(), output.memory());
             throw e;
         }
         return output.in(output.content().data(), output.content().place(), output.memory());

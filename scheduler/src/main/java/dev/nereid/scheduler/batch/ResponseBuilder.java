@@ -346,7 +346,7 @@ final class ResponseBuilder implements InferenceResponse {
             } catch (InferenceException e) {
                 LOG.debug("work for an output that is not sent failed", e);
             } finally {
-                DeviceCopies.releaseUnlessUnderWay(output.content(), output.memory());
+                DeviceCopies.releaseUnlessPending(output.content(), output.memory());
             }
         } else {
             output.memory().release();
@@ -385,9 +385,9 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     /** Returns whether the request may be completed with pending outputs. */
-    boolean mayBeUnderWay() {
+    boolean mayBePending() {
         for (Output output : outputs) {
-            if (output != null && !OutputPlacement.mayBeUnderWay(request.checked(), output.name(), output.content())) {
+            if (output != null && !OutputPlacement.mayBePending(request.checked(), output.name(), output.content())) {
                 return false;
             }
         }
@@ -424,7 +424,7 @@ final class ResponseBuilder implements InferenceResponse {
             if (output != null && request.checked().requestsOutput(output.name())) {
                 outputs[i] = null; // taken over
                 outputs[i] = OutputPlacement.place(
-                        scope.model(), request.checked(), output, execution != null && execution.passesOn());
+                        scope.model(), request.checked(), output, execution != null && execution.deliversPending());
             }
         }
         List<NamedTensor> tensors = new ArrayList<>(outputs.length);

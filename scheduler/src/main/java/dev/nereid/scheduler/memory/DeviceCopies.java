@@ -37,13 +37,13 @@ public final class DeviceCopies {
     }
 
     /** Returns whether a tensor may be pending, so that its memory must not be freed. */
-    private static boolean isUnderWay(Tensor tensor) {
+    private static boolean isPending(Tensor tensor) {
         return tensor.fence().isPresent() && !tensor.fence().get().isDone();
     }
 
     /** Releases the memory of a tensor, unless the tensor may be pending: that memory stays in use. */
-    public static void releaseUnlessUnderWay(Tensor tensor, ReferenceCountedMemory memory) {
-        if (isUnderWay(tensor)) {
+    public static void releaseUnlessPending(Tensor tensor, ReferenceCountedMemory memory) {
+        if (isPending(tensor)) {
             LOG.error(
                     "{} bytes in {} stay in use: work of the device has not ended", tensor.byteSize(), tensor.place());
         } else {

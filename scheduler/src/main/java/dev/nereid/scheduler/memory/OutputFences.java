@@ -71,7 +71,7 @@ public final class OutputFences {
                 }
             } catch (BackendException e) { // those who read the output get it too
                 LOG.debug("work of {} failed", one.output().place(), e);
-                DeviceCopies.releaseUnlessUnderWay(one.output(), one.memory());
+                DeviceCopies.releaseUnlessPending(one.output(), one.memory());
                 return false;
             } catch (RuntimeException | Error e) { // such as no heap for an exception
                 if (!logged) {

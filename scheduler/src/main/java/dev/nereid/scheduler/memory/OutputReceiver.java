@@ -14,5 +14,5 @@ public interface OutputReceiver {
     Tensor received(Tensor output, ReferenceCountedMemory memory);
 
     /** Returns whether responses are delivered with pending outputs. Known at the end of the execution. */
-    boolean passesOn();
+    boolean deliversPending();
 }

@@ -113,7 +113,7 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
     }
 
     /** Returns whether an output has a fence: it may be pending. */
-    public boolean isUnderWay() {
+    public boolean isPending() {
         for (NamedTensor output : outputs) {
             if (output.tensor().fence().isPresent()) {
                 return true;

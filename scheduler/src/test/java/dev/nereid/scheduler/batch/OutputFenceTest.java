@@ -59,7 +59,7 @@ final class OutputFenceTest {
     private Execution execution;
 
     @Test
-    void isPassedOnWhileTheWorkIsUnderWay() {
+    void isDeliveredWhilePending() {
         List<FakeInstance.Execution> ways = List.of(
                 batch -> {
                     batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2), GPU0);
