@@ -75,7 +75,7 @@ public final class CancellationStateStress {
             latch.begin();
         }
 
-        /** The end of the execution, as {@code ExecutedRequest} and {@code RescheduledRequests} do it. */
+        /** The end of the execution, as {@code BackendRequest} and {@code RescheduledRequests} do it. */
         @Actor
         public void reschedule(II_Result result) {
             if (cancellation.isRequested() || !cancellation.closeActions()) {

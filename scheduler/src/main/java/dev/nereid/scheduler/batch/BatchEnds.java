@@ -13,9 +13,9 @@ final class BatchEnds {
     private BatchEnds() {}
 
     /** Returns the number of items in the batch. Items of null requests count: the backend computes them too. */
-    static int items(ExecutedRequest[] executed) {
+    static int items(BackendRequest[] executed) {
         int items = 0;
-        for (ExecutedRequest request : executed) {
+        for (BackendRequest request : executed) {
             items += request.scheduled().checked().batchSize();
         }
         return items;
@@ -23,7 +23,7 @@ final class BatchEnds {
 
     /** Decides how the requests end, and counts the requests that end. */
     static void settle(
-            ExecutedRequest[] executed,
+            BackendRequest[] executed,
             ResponseEvent.@Nullable Failure failure,
             ExecutionTally tally,
             @Nullable Rescheduler rescheduler) {
@@ -35,15 +35,15 @@ final class BatchEnds {
     }
 
     /** Delivers the responses with pending outputs, before {@link #finish}. */
-    static void deliverPending(ExecutedRequest[] executed) {
-        for (ExecutedRequest request : executed) {
+    static void deliverPending(BackendRequest[] executed) {
+        for (BackendRequest request : executed) {
             request.deliverPending();
         }
     }
 
     /** Delivers the terminal responses that are not delivered yet, and ends the use of the requests. */
-    static void finish(ExecutedRequest[] executed) {
-        for (ExecutedRequest request : executed) {
+    static void finish(BackendRequest[] executed) {
+        for (BackendRequest request : executed) {
             request.finish();
         }
     }
@@ -54,22 +54,22 @@ final class BatchEnds {
      *
      * @param ofBatch the state updates of all requests together; {@code null} for none
      */
-    static void cutStates(ExecutedRequest[] executed, @Nullable NewStates ofBatch) {
+    static void cutStates(BackendRequest[] executed, @Nullable NewStates ofBatch) {
         if (ofBatch != null) {
             ofBatch.written(itemsOfNone(executed));
         }
         int firstItem = 0;
-        for (ExecutedRequest request : executed) {
+        for (BackendRequest request : executed) {
             request.cutStates(ofBatch, firstItem);
             firstItem += request.scheduled().checked().batchSize();
         }
     }
 
     /** Returns the items of null requests. */
-    private static BitSet itemsOfNone(ExecutedRequest[] executed) {
+    private static BitSet itemsOfNone(BackendRequest[] executed) {
         BitSet items = new BitSet();
         int firstItem = 0;
-        for (ExecutedRequest request : executed) {
+        for (BackendRequest request : executed) {
             int next = firstItem + request.scheduled().checked().batchSize();
             if (request.isNullRequest()) {
                 items.set(firstItem, next);
@@ -85,8 +85,8 @@ final class BatchEnds {
      * @param succeeded whether the execution succeeded
      * @param ofBatch the state updates of all requests together; {@code null} for none
      */
-    static void storeStates(ExecutedRequest[] executed, boolean succeeded, @Nullable NewStates ofBatch) {
-        for (ExecutedRequest request : executed) {
+    static void storeStates(BackendRequest[] executed, boolean succeeded, @Nullable NewStates ofBatch) {
+        for (BackendRequest request : executed) {
             request.storeStates(succeeded);
         }
         if (ofBatch != null) {
@@ -101,10 +101,10 @@ final class BatchEnds {
      * @param rescheduled receives the rescheduled requests
      */
     static void reschedule(
-            ExecutedRequest[] executed, @Nullable Rescheduler rescheduler, List<ScheduledRequest> rescheduled, long nowNanos) {
+            BackendRequest[] executed, @Nullable Rescheduler rescheduler, List<ScheduledRequest> rescheduled, long nowNanos) {
         int ofClients = 0;
         Runnable releases = null;
-        for (ExecutedRequest request : executed) {
+        for (BackendRequest request : executed) {
             ofClients += request.isNullRequest() ? 0 : 1;
             boolean waits = request.reschedule(nowNanos);
             if (waits) {

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.OptionalLong;
 
 /** Shows the request of a client to code of a backend, as long as allowed. */
-abstract sealed class CheckedRequestView implements RequestView permits CandidateView, ExecutedRequest {
+abstract sealed class CheckedRequestView implements RequestView permits CandidateView, BackendRequest {
     abstract ScheduledRequest scheduled();
 
     /** Returns the checked request; throws {@link IllegalStateException} if the backend may not use it any more. */

@@ -72,7 +72,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         gathered = inPlace ? null : new GatheredInputs(scope, scheduled, sink == null ? List.of() : List.copyOf(begun));
         outputs = one ? null : new BatchOutputs(scope, scheduled, size);
         for (int i = 0; i < executed.length; i++) {
-            executed[i] = new ExecutedRequest(scope, this, begun.get(i), gathered, outputs);
+            executed[i] = new BackendRequest(scope, this, begun.get(i), gathered, outputs);
         }
         requests = List.of(executed);
     }
@@ -119,7 +119,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         checkOpen();
         Set<String> all = scope.outputs().keySet();
         Set<String> requested = new HashSet<>();
-        for (ExecutedRequest request : executed) {
+        for (BackendRequest request : executed) {
             if (request.requestedOutputs().size() == all.size()) {
                 return all;
             }
@@ -252,7 +252,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
 
     private OutputSpec check(BatchOutputs all, String output, DataType type, Shape shape) {
         OutputSpec spec = all.check(output, type, shape);
-        for (ExecutedRequest request : executed) {
+        for (BackendRequest request : executed) {
             if (request.has(spec)) {
                 throw SchedulerErrors.duplicateOutput(scope.model().settings(), output);
             }
@@ -268,7 +268,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         }
         if (states == null) {
             states = new NewStates(scope.model(), sink, size, new RequestsMemory());
-            for (ExecutedRequest request : executed) {
+            for (BackendRequest request : executed) {
                 request.statesOfBatch(states);
             }
         }
@@ -280,7 +280,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         if (sink != null) {
             return false; // states are written when the requests are settled
         }
-        for (ExecutedRequest request : executed) {
+        for (BackendRequest request : executed) {
             if (!request.isNullRequest() && !request.mayBePending()) {
                 return false;
             }
@@ -316,7 +316,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     private final class RequestsMemory implements NewState.Owner {
         @Override
         public boolean isWrittenElsewhere(String output) {
-            for (ExecutedRequest request : executed) {
+            for (BackendRequest request : executed) {
                 if (request.isWritten(output)) {
                     return true;
                 }
@@ -333,7 +333,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
 
         @Override
         public void copied(String output) {
-            for (ExecutedRequest request : executed) {
+            for (BackendRequest request : executed) {
                 request.copied(output);
             }
         }
@@ -350,7 +350,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
 
         @Override
         public @Nullable ReferenceCountedMemory retain(Tensor tensor) {
-            for (ExecutedRequest request : executed) { // gathered inputs and outputs of the batch included
+            for (BackendRequest request : executed) { // gathered inputs and outputs of the batch included
                 ReferenceCountedMemory memory = request.retain(tensor);
                 if (memory != null) {
                     return memory;

@@ -51,7 +51,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
     final ExecutionScope scope;
 
     /** The requests as the backend sees them; filled by the subclass. */
-    final ExecutedRequest[] executed;
+    final BackendRequest[] executed;
 
     final List<ScheduledRequest> scheduled;
 
@@ -111,7 +111,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
         this.rescheduler = rescheduler;
         this.rescheduled = rescheduler == null ? List.of() : new ArrayList<>(begun.size());
         this.first = client.request();
-        this.executed = new ExecutedRequest[begun.size()];
+        this.executed = new BackendRequest[begun.size()];
         if (executed.length == 1) {
             first.add(client);
             scheduled = List.of(first);
@@ -259,7 +259,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
             end(failure, nowNanos);
             return;
         }
-        for (ExecutedRequest request : executed) {
+        for (BackendRequest request : executed) {
             request.failUnlessDetached(failure);
         }
     }

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A request from its arrival to the release of its memory. Lock-free; safe for use by any thread. Its backend sees an
- * {@code ExecutedRequest}; its {@link ResponseDelivery} calls its observer.
+ * {@code BackendRequest}; its {@link ResponseDelivery} calls its observer.
  *
  * <p><b>One completion.</b> Response, error, cancellation, timeout and shutdown race for the last step of a
  * {@link CompletionLatch}. The thread that takes the step counts the request and then calls the observer. A waiting

@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
  * A request as its backend sees it during one execution. Confined to the execution, except for methods that the SPI
  * allows for any thread; these delegate to the {@link ScheduledRequest}.
  */
-final class ExecutedRequest extends CheckedRequestView
+final class BackendRequest extends CheckedRequestView
         implements InferenceRequest, CausingRequest, NewState.Owner, GatheredInputs.Holder {
     private final ExecutionScope scope;
     private final ExecutionBatch batch;
@@ -98,7 +98,7 @@ final class ExecutedRequest extends CheckedRequestView
      * @param gathered the inputs of its batch, or {@code null} for a batch of one that derives none
      * @param outputs the outputs of its batch, or {@code null} for a batch of one
      */
-    ExecutedRequest(
+    BackendRequest(
             ExecutionScope scope,
             ExecutionBatch batch,
             ExecutionInputs inputs,
