@@ -13,7 +13,7 @@ import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.MemoryRanges;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.FinishedResponse;
 import dev.nereid.scheduler.request.NamedTensors;
 import dev.nereid.scheduler.request.Rescheduler;
@@ -45,7 +45,7 @@ final class BackendRequest extends CheckedRequestView
         implements InferenceRequest, CausingRequest, NewState.Owner, GatheredInputs.Holder {
     private final ExecutionScope scope;
     private final ExecutionBatch batch;
-    private final ExecutionInputs inputs;
+    private final Executable inputs;
 
     /** The number of the execution; the request may be in a later one when this is used last. */
     private final int execution;
@@ -101,7 +101,7 @@ final class BackendRequest extends CheckedRequestView
     BackendRequest(
             ExecutionScope scope,
             ExecutionBatch batch,
-            ExecutionInputs inputs,
+            Executable inputs,
             @Nullable GatheredInputs gathered,
             @Nullable BatchOutputs outputs) {
         this.scope = scope;
@@ -555,7 +555,7 @@ final class BackendRequest extends CheckedRequestView
         return rescheduled && waits(nowNanos);
     }
 
-    /** Releases the execution, with the parameters and the result of {@link ExecutionInputs#released}. */
+    /** Releases the execution, with the parameters and the result of {@link Executable#released}. */
     @Nullable
     Runnable released(boolean again, @Nullable Runnable before) {
         try {

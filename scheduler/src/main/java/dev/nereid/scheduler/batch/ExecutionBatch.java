@@ -3,7 +3,7 @@ package dev.nereid.scheduler.batch;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.request.StateSink;
@@ -47,7 +47,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     private @Nullable NewStates states;
 
     /** Creates a batch of begun requests that cannot be rescheduled; takes over the queue's reference to each. */
-    public ExecutionBatch(ExecutionScope scope, List<? extends ExecutionInputs> begun) {
+    public ExecutionBatch(ExecutionScope scope, List<? extends Executable> begun) {
         this(scope, begun, null);
     }
 
@@ -58,7 +58,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
      * @param rescheduler takes the requests back when the execution has ended; {@code null} if none is rescheduled
      */
     public ExecutionBatch(
-            ExecutionScope scope, List<? extends ExecutionInputs> begun, @Nullable Rescheduler rescheduler) {
+            ExecutionScope scope, List<? extends Executable> begun, @Nullable Rescheduler rescheduler) {
         super(scope, begun, firstOfClients(begun), rescheduler);
         this.sink = firstOfClients(begun).states();
         boolean one = executed.length == 1;
@@ -77,7 +77,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         requests = List.of(executed);
     }
 
-    private static ExecutionInputs firstOfClients(List<? extends ExecutionInputs> begun) {
+    private static Executable firstOfClients(List<? extends Executable> begun) {
         int index = 0;
         while (begun.get(index).isNull()) {
             index++;

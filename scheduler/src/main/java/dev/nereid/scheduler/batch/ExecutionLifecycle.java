@@ -9,7 +9,7 @@ import dev.nereid.scheduler.memory.OutputFences;
 import dev.nereid.scheduler.memory.OutputReceiver;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.Continuations;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.scheduler.request.Rescheduler;
@@ -104,8 +104,8 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
      */
     ExecutionLifecycle(
             ExecutionScope scope,
-            List<? extends ExecutionInputs> begun,
-            ExecutionInputs client,
+            List<? extends Executable> begun,
+            Executable client,
             @Nullable Rescheduler rescheduler) {
         this.scope = scope;
         this.rescheduler = rescheduler;
@@ -118,7 +118,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
         } else {
             ScheduledRequest[] all = new ScheduledRequest[executed.length];
             for (int i = 0; i < all.length; i++) {
-                ExecutionInputs inputs = begun.get(i);
+                Executable inputs = begun.get(i);
                 all[i] = inputs.request();
                 all[i].add(inputs);
             }

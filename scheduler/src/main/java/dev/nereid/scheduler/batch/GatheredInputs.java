@@ -7,7 +7,7 @@ import dev.nereid.scheduler.memory.MemoryRanges;
 import dev.nereid.scheduler.memory.NeighboringTensors;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.memory.StateBuffer;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
@@ -65,7 +65,7 @@ final class GatheredInputs {
     private final List<ScheduledRequest> requests;
 
     /** The requests with their states; empty for a model without states. */
-    private final List<? extends ExecutionInputs> stateful;
+    private final List<? extends Executable> stateful;
 
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -84,7 +84,7 @@ final class GatheredInputs {
      *
      * @param stateful the requests with their states; empty for a model without states
      */
-    GatheredInputs(ExecutionScope scope, List<ScheduledRequest> requests, List<? extends ExecutionInputs> stateful) {
+    GatheredInputs(ExecutionScope scope, List<ScheduledRequest> requests, List<? extends Executable> stateful) {
         this.scope = scope;
         this.requests = requests;
         this.stateful = stateful;
@@ -368,7 +368,7 @@ final class GatheredInputs {
 
     /** Returns the states of a client's request if an input is one of them; {@code null} if it is none. */
     private @Nullable StateSink stateOf(String input) {
-        for (ExecutionInputs request : stateful) {
+        for (Executable request : stateful) {
             StateSink states = request.states();
             if (states != null && !request.isNull()) {
                 return states.isState(input) ? states : null;

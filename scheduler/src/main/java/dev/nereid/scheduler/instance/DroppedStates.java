@@ -1,7 +1,7 @@
 package dev.nereid.scheduler.instance;
 
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.ModelSettings;
@@ -35,9 +35,9 @@ final class DroppedStates implements StateSink {
     }
 
     /** Returns a request of a sample. Its states are dropped. */
-    ExecutionInputs of(ScheduledRequest request) {
+    Executable of(ScheduledRequest request) {
         return new Sample(request, this);
     }
 
-    private record Sample(ScheduledRequest request, StateSink states) implements ExecutionInputs {}
+    private record Sample(ScheduledRequest request, StateSink states) implements Executable {}
 }

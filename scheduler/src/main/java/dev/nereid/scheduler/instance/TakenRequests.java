@@ -6,7 +6,7 @@ import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.memory.InputStaging;
 import dev.nereid.scheduler.queue.InstanceHandle;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ResponseEvent;
@@ -18,7 +18,7 @@ import java.util.function.Function;
 /** The requests that an instance took and has not executed. Confined to the thread that runs the instance. */
 final class TakenRequests {
     private final InstanceHandle handle;
-    private final List<ExecutionInputs> taken;
+    private final List<Executable> taken;
 
     /**
      * Creates the view of a handle.
@@ -55,9 +55,9 @@ final class TakenRequests {
      */
     void stageInputs(InputStaging staging, boolean inPlace) {
         List<Failed> failed = null;
-        ExecutionInputs like = null;
+        Executable like = null;
         for (int i = taken.size() - 1; i >= 0; i--) {
-            ExecutionInputs inputs = taken.get(i);
+            Executable inputs = taken.get(i);
             if (!inputs.request().stageInputs(staging, inPlace)) {
                 taken.remove(i);
                 notExecuted(inputs);
@@ -73,10 +73,10 @@ final class TakenRequests {
     }
 
     /** Fills the places of failed requests; the last of them comes first. */
-    private void replace(List<Failed> failed, ExecutionInputs like) {
+    private void replace(List<Failed> failed, Executable like) {
         for (int i = failed.size() - 1; i >= 0; i--) {
             Failed one = failed.get(i);
-            ExecutionInputs replacement = one.inputs.inPlace(like);
+            Executable replacement = one.inputs.inPlace(like);
             if (replacement != null) {
                 taken.add(one.place, replacement);
             }
@@ -84,7 +84,7 @@ final class TakenRequests {
     }
 
     /** A request that failed before its execution, and its place in the batch. */
-    private record Failed(int place, ExecutionInputs inputs) {}
+    private record Failed(int place, Executable inputs) {}
 
     /** Returns whether there is a request of a client; ends null requests without one. */
     boolean hasClients() {
@@ -114,7 +114,7 @@ final class TakenRequests {
         }
     }
 
-    private void complete(ExecutionInputs inputs, ResponseEvent event) {
+    private void complete(Executable inputs, ResponseEvent event) {
         ScheduledRequest request = inputs.request();
         request.complete(event);
         request.endExecutions(true);
@@ -122,7 +122,7 @@ final class TakenRequests {
     }
 
     /** Reports to the source that an execution has ended before its backend. */
-    private void notExecuted(ExecutionInputs inputs) {
+    private void notExecuted(Executable inputs) {
         Runnable release = inputs.released(false, null);
         if (release != null) {
             release.run();

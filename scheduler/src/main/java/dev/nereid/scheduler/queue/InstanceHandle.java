@@ -1,6 +1,6 @@
 package dev.nereid.scheduler.queue;
 
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.Rescheduler;
 import java.util.ArrayList;
 import java.util.List;
@@ -89,7 +89,7 @@ public final class InstanceHandle implements OfferResult {
     Rescheduler rescheduler;
 
     /** The begun requests of the next batch; filled by the queue, emptied by the instance. */
-    final ArrayList<ExecutionInputs> taken = new ArrayList<>();
+    final ArrayList<Executable> taken = new ArrayList<>();
 
     /** The requests that expired in the queue; filled by the queue, emptied by the instance. */
     final List<Deadline> expired = new ArrayList<>(0);
@@ -109,7 +109,7 @@ public final class InstanceHandle implements OfferResult {
     }
 
     /** Returns the requests of the next batch, to be removed by the instance. */
-    public List<ExecutionInputs> taken() {
+    public List<Executable> taken() {
         return taken;
     }
 

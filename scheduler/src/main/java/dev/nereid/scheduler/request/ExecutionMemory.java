@@ -81,7 +81,7 @@ final class ExecutionMemory {
     }
 
     /** Adds inputs for the current execution, in place of inputs of the same name, and retains their memory. */
-    void add(ExecutionInputs execution) {
+    void add(Executable execution) {
         releaseAdded(); // of an execution that a failure kept from its backend
         List<NamedTensor> added = execution.added();
         List<NamedTensor> before = copied == null ? originals : copied.inputs();

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * responses are dropped. Its inputs are zeros, or empty texts. It shares shape tensors with the other request, and
  * keeps that request then. It keeps its memory as long as it lives: a sender of the backend may outlive the execution.
  */
-public final class NullRequest implements ExecutionInputs {
+public final class NullRequest implements Executable {
     private static final ResponseObserver DROPPED = new ResponseObserver() {
         @Override
         public void onResponse(InferResponse response) {
@@ -49,7 +49,7 @@ public final class NullRequest implements ExecutionInputs {
      * @param zeros the memory of its inputs
      * @throws dev.nereid.api.InferenceException if there is no memory for zeros, which {@link #reserve} prevents
      */
-    public NullRequest(ModelScope uncounted, ExecutionInputs like, List<NamedTensor> added, ZeroMemory zeros) {
+    public NullRequest(ModelScope uncounted, Executable like, List<NamedTensor> added, ZeroMemory zeros) {
         this.uncounted = uncounted;
         this.zeros = zeros;
         ScheduledRequest owner = like.request();
@@ -149,7 +149,7 @@ public final class NullRequest implements ExecutionInputs {
 
     /** Returns another null request for the same place. */
     @Override
-    public NullRequest inPlace(ExecutionInputs like) {
+    public NullRequest inPlace(Executable like) {
         return new NullRequest(uncounted, like, added, zeros);
     }
 }

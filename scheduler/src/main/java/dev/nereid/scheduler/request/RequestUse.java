@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A superclass and no component of {@link ScheduledRequest}, since every request would need one more object.
  */
-abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.Detached permits ScheduledRequest {
+abstract sealed class RequestUse implements Executable, DetachedRequests.Detached permits ScheduledRequest {
     private static final int OPEN = 0;
     private static final int LEASED = 1;
     private static final int FREED = 2;
@@ -102,7 +102,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
     }
 
     /** Adds the inputs of the current execution, and holds their memory. Called after copies and before the backend. */
-    public void add(ExecutionInputs inputs) {
+    public void add(Executable inputs) {
         if (!inputs.added().isEmpty()) {
             extra().add(inputs);
         }

@@ -43,7 +43,7 @@ public interface StateSink {
 
     /**
      * Stores an update of a state, after an execution in which the request did not fail. Must not throw. It replaces
-     * the present value and leaves its memory as it is: outputs may lie there ({@link ExecutionInputs#memory}).
+     * the present value and leaves its memory as it is: outputs may lie there ({@link Executable#memory}).
      *
      * @param output the name of the output of the state
      * @param memory keeps the value alive; the caller's reference is taken over

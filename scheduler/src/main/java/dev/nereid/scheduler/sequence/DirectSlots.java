@@ -2,7 +2,7 @@ package dev.nereid.scheduler.sequence;
 
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.queue.InstanceHandle;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import java.util.List;
 
 /**
@@ -71,7 +71,7 @@ final class DirectSlots implements SlotStrategy {
         if (!hasBatch(now, hurry)) {
             return;
         }
-        List<ExecutionInputs> taken = handle.taken();
+        List<Executable> taken = handle.taken();
         LiveSequence first = null;
         SequenceEntry template = null;
         int rows = 0;
@@ -90,7 +90,7 @@ final class DirectSlots implements SlotStrategy {
                 template = template == null ? entry : template;
             }
         }
-        ExecutionInputs like = rows == 0 ? null : taken.getFirst();
+        Executable like = rows == 0 ? null : taken.getFirst();
         for (int row = 0; like != null && row < rows; row++) {
             if (row >= taken.size() || row(taken.get(row)) != row) {
                 taken.add(row, executions.nullRequest(like));
@@ -98,7 +98,7 @@ final class DirectSlots implements SlotStrategy {
         }
     }
 
-    private static int row(ExecutionInputs inputs) {
+    private static int row(Executable inputs) {
         return inputs instanceof SequenceExecution execution ? execution.row() : SequenceExecution.ANY_ROW;
     }
 }

@@ -2,16 +2,16 @@ package dev.nereid.scheduler.sequence;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.StateSink;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One execution of a request of a sequence, with its control inputs and states. Confined like {@link ExecutionInputs}.
+ * One execution of a request of a sequence, with its control inputs and states. Confined like {@link Executable}.
  */
-final class SequenceExecution implements ExecutionInputs, Runnable {
+final class SequenceExecution implements Executable, Runnable {
     /** The row of a request that may have any. */
     static final int ANY_ROW = -1;
 
@@ -81,7 +81,7 @@ final class SequenceExecution implements ExecutionInputs, Runnable {
     }
 
     @Override
-    public @Nullable ExecutionInputs inPlace(ExecutionInputs like) {
+    public @Nullable Executable inPlace(Executable like) {
         return row == ANY_ROW ? null : owner.nullRequest(like);
     }
 

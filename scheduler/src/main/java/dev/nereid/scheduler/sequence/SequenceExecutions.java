@@ -4,7 +4,7 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.statistics.SequenceEnds;
 import java.util.List;
@@ -89,7 +89,7 @@ final class SequenceExecutions {
     }
 
     /** Creates a null request for a place without a request. */
-    ExecutionInputs nullRequest(ExecutionInputs like) {
+    Executable nullRequest(Executable like) {
         return inputs.nullRequest(like);
     }
 

@@ -6,7 +6,7 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.memory.ZeroMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.NullRequest;
 import dev.nereid.scheduler.request.RequestDrain;
@@ -121,7 +121,7 @@ final class SequenceInputs {
     }
 
     /** Creates a null request for a place without a request. */
-    ExecutionInputs nullRequest(ExecutionInputs like) {
+    Executable nullRequest(Executable like) {
         List<NamedTensor> added = controls.ofNone();
         if (states.size() > 0) {
             added = new ArrayList<>(added);

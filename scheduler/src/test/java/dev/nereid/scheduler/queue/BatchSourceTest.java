@@ -9,7 +9,7 @@ import dev.nereid.scheduler.Scopes;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.BackendException;
@@ -95,7 +95,7 @@ final class BatchSourceTest {
 
     private void complete() {
         direct.taken.add(requests.poll());
-        for (ExecutionInputs taken : direct.taken) {
+        for (Executable taken : direct.taken) {
             taken.request().fail(new BackendException(ErrorCode.INTERNAL, "no backend"));
             taken.request().release();
         }

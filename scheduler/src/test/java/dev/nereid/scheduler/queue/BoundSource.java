@@ -4,7 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.memory.ZeroMemory;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.NullRequest;
 import dev.nereid.scheduler.request.QueuePosition;
@@ -225,9 +225,9 @@ public final class BoundSource implements WorkSource {
 
     @GuardedBy("lock")
     private boolean fill(InstanceHandle handle) {
-        List<ExecutionInputs> taken = new ArrayList<>();
+        List<Executable> taken = new ArrayList<>();
         for (Slot slot : slots.values()) {
-            ExecutionInputs inputs = slot.take();
+            Executable inputs = slot.take();
             if (inputs != null) {
                 taken.add(inputs);
             }
@@ -242,7 +242,7 @@ public final class BoundSource implements WorkSource {
         return true;
     }
 
-    private NullRequest nullRequest(ExecutionInputs like) {
+    private NullRequest nullRequest(Executable like) {
         List<NamedTensor> added = List.of(new NamedTensor("READY", NOT_READY), new NamedTensor("SUM", ZERO));
         return new NullRequest(uncounted, like, added, zeros);
     }
@@ -323,7 +323,7 @@ public final class BoundSource implements WorkSource {
         /** Whether the last request of the sequence is in execution. */
         private boolean ending;
 
-        NullRequest nullRequest(ExecutionInputs like) {
+        NullRequest nullRequest(Executable like) {
             return BoundSource.this.nullRequest(like);
         }
 
@@ -338,7 +338,7 @@ public final class BoundSource implements WorkSource {
             };
         }
 
-        private @Nullable ExecutionInputs take() {
+        private @Nullable Executable take() {
             ScheduledRequest next = busy ? null : waiting.poll();
             while (next != null && !next.begin()) { // cancelled
                 next = waiting.poll();
@@ -420,7 +420,7 @@ public final class BoundSource implements WorkSource {
             Slot slot,
             ScheduledRequest request,
             List<NamedTensor> added,
-            @Nullable ReferenceCountedMemory sum) implements ExecutionInputs {
+            @Nullable ReferenceCountedMemory sum) implements Executable {
         @Override
         public @Nullable ReferenceCountedMemory memory(int index) {
             return index == 1 ? sum : null;
@@ -432,7 +432,7 @@ public final class BoundSource implements WorkSource {
         }
 
         @Override
-        public ExecutionInputs inPlace(ExecutionInputs like) {
+        public Executable inPlace(Executable like) {
             return slot.nullRequest(like);
         }
 

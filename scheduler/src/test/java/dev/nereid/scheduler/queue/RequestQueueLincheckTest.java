@@ -8,7 +8,7 @@ import dev.nereid.scheduler.Scopes;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ModelVersion;
 import dev.nereid.scheduler.request.RequestInputs;
@@ -90,7 +90,7 @@ final class RequestQueueLincheckTest {
             while (queue.batches().poll(handle)) {
                 handle.expired.forEach(Deadline::rejectRequest);
                 handle.expired.clear();
-                for (ExecutionInputs taken : handle.taken) {
+                for (Executable taken : handle.taken) {
                     taken.request().complete(ResponseEvent.END);
                     taken.request().release();
                 }

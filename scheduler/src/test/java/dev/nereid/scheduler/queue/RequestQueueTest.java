@@ -14,7 +14,7 @@ import dev.nereid.scheduler.SteppedScheduler;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.time.TimeoutQueue;
@@ -158,7 +158,7 @@ final class RequestQueueTest {
     /** Completes the requests of a handle. */
     private static List<String> end(InstanceHandle handle) {
         List<String> ids = new ArrayList<>();
-        for (ExecutionInputs taken : handle.taken) {
+        for (Executable taken : handle.taken) {
             ScheduledRequest request = taken.request();
             ids.add(request.checked().id());
             request.fail(new BackendException(ErrorCode.INTERNAL, "no backend"));

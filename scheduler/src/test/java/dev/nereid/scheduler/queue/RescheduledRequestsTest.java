@@ -9,7 +9,7 @@ import dev.nereid.scheduler.Scopes;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -122,7 +122,7 @@ final class RescheduledRequestsTest {
         }
         assertThat(queue.batches().poll(handle)).isTrue();
         List<ScheduledRequest> rescheduled = new ArrayList<>();
-        for (ExecutionInputs inputs : handle.taken()) {
+        for (Executable inputs : handle.taken()) {
             ScheduledRequest request = inputs.request();
             request.waitsAt(rescheduler().newPosition(request));
             assertThat(request.reschedule(1, 0)).isTrue();

@@ -8,7 +8,7 @@ import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.Scopes;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
-import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
@@ -59,7 +59,7 @@ final class UnqueuedBatchTest {
 
     @AfterEach
     void releaseAll() {
-        for (ExecutionInputs taken : handle.taken) {
+        for (Executable taken : handle.taken) {
             taken.request().fail(SchedulerErrors.unexpected(model, new IllegalStateException("end of test")));
             taken.request().release();
         }
@@ -74,7 +74,7 @@ final class UnqueuedBatchTest {
 
         assertThat(queue.unqueued.pass(requests)).isSameAs(handle);
 
-        assertThat(handle.taken).extracting(ExecutionInputs::request).containsExactlyElementsOf(requests);
+        assertThat(handle.taken).extracting(Executable::request).containsExactlyElementsOf(requests);
         assertThat(queue.waiting.length()).isZero();
         assertThat(queue.idleInstances.mayRunDirectly()).as("idle").isFalse();
     }
@@ -87,7 +87,7 @@ final class UnqueuedBatchTest {
         assertThat(queue.unqueued.pass(requests)).isSameAs(handle);
 
         assertThat(handle.taken)
-                .extracting(ExecutionInputs::request)
+                .extracting(Executable::request)
                 .containsExactly(requests.getFirst(), requests.getLast());
     }
 

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * <p>A plain request adds nothing, and is its own holder. A source of batches that keeps sequences makes a new holder
  * for each execution. Confined to the thread that runs the instance, and then to the execution.
  */
-public interface ExecutionInputs {
+public interface Executable {
     /** Returns the request; for a {@linkplain #isNull null request}, a request that nothing counts. */
     ScheduledRequest request();
 
@@ -49,7 +49,7 @@ public interface ExecutionInputs {
      * @param like another request of the batch, which did not fail
      * @return {@code null} if the requests behind this one may move up in the batch
      */
-    default @Nullable ExecutionInputs inPlace(ExecutionInputs like) {
+    default @Nullable Executable inPlace(Executable like) {
         return null;
     }
 
