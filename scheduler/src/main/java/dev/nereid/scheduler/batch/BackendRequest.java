@@ -42,7 +42,7 @@ import org.jspecify.annotations.Nullable;
  * allows for any thread; these delegate to the {@link ScheduledRequest}.
  */
 final class BackendRequest extends CheckedRequestView
-        implements InferenceRequest, CausingRequest, NewState.Owner, GatheredInputs.Holder {
+        implements InferenceRequest, CausingRequest, StateUpdate.Owner, GatheredInputs.Holder {
     private final ExecutionScope scope;
     private final ExecutionBatch batch;
     private final Executable inputs;
@@ -53,13 +53,13 @@ final class BackendRequest extends CheckedRequestView
     private @Nullable GatheredInputs gathered;
     private final @Nullable BatchOutputs outputs;
     private @Nullable ResponseBuilder builder;
-    private @Nullable NewStates states;
+    private @Nullable StateUpdates states;
 
     /** The state updates of the whole batch; {@code null} for none. */
-    private @Nullable NewStates statesOfBatch;
+    private @Nullable StateUpdates statesOfBatch;
 
     /** The state updates to be stored, from {@link #cutStates} on. */
-    private List<NewStates.Part> newStates = List.of();
+    private List<StateUpdates.Part> newStates = List.of();
 
     /** Detects when the backend can reach nothing of the request any more; {@code null} until it is needed. */
     private @Nullable Reachability reachability;
@@ -236,7 +236,7 @@ final class BackendRequest extends CheckedRequestView
     public SequenceState state(String output) {
         checked();
         if (states == null) {
-            states = new NewStates(
+            states = new StateUpdates(
                     scheduled().model(), inputs.states(), scheduled().checked().batchSize(), this);
         }
         return states.state(output);
@@ -304,7 +304,7 @@ final class BackendRequest extends CheckedRequestView
     }
 
     /** Sets the state updates of the whole batch. */
-    void statesOfBatch(NewStates ofBatch) {
+    void statesOfBatch(StateUpdates ofBatch) {
         statesOfBatch = ofBatch;
     }
 
@@ -315,13 +315,13 @@ final class BackendRequest extends CheckedRequestView
      * @param ofBatch the state updates of the whole batch; {@code null} for none
      * @param firstItem the index of the first item of the request
      */
-    void cutStates(@Nullable NewStates ofBatch, int firstItem) {
+    void cutStates(@Nullable StateUpdates ofBatch, int firstItem) {
         if (inputs.isNull() || (ofBatch == null && states == null)) {
             return;
         }
         int count = scheduled().checked().batchSize();
         try {
-            List<NewStates.Part> cut = new ArrayList<>(2);
+            List<StateUpdates.Part> cut = new ArrayList<>(2);
             if (ofBatch != null) {
                 ofBatch.cut(firstItem, count, cut);
             }
@@ -346,7 +346,7 @@ final class BackendRequest extends CheckedRequestView
         StateSink sink = inputs.states();
         try {
             if (succeeded && !hasFailed() && sink != null) {
-                for (NewStates.Part state : newStates) {
+                for (StateUpdates.Part state : newStates) {
                     state.store(sink);
                 }
             }

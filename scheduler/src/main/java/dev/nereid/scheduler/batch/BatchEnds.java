@@ -54,7 +54,7 @@ final class BatchEnds {
      *
      * @param ofBatch the state updates of all requests together; {@code null} for none
      */
-    static void cutStates(BackendRequest[] executed, @Nullable NewStates ofBatch) {
+    static void cutStates(BackendRequest[] executed, @Nullable StateUpdates ofBatch) {
         if (ofBatch != null) {
             ofBatch.written(itemsOfNone(executed));
         }
@@ -85,7 +85,7 @@ final class BatchEnds {
      * @param succeeded whether the execution succeeded
      * @param ofBatch the state updates of all requests together; {@code null} for none
      */
-    static void storeStates(BackendRequest[] executed, boolean succeeded, @Nullable NewStates ofBatch) {
+    static void storeStates(BackendRequest[] executed, boolean succeeded, @Nullable StateUpdates ofBatch) {
         for (BackendRequest request : executed) {
             request.storeStates(succeeded);
         }

@@ -44,7 +44,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     private final @Nullable StateSink sink;
 
     /** The state updates of all requests together; {@code null} for none. */
-    private @Nullable NewStates states;
+    private @Nullable StateUpdates states;
 
     /** Creates a batch of begun requests that cannot be rescheduled; takes over the queue's reference to each. */
     public ExecutionBatch(ExecutionScope scope, List<? extends Executable> begun) {
@@ -267,7 +267,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
             return executed[0].state(output);
         }
         if (states == null) {
-            states = new NewStates(scope.model(), sink, size, new RequestsMemory());
+            states = new StateUpdates(scope.model(), sink, size, new RequestsMemory());
             for (BackendRequest request : executed) {
                 request.statesOfBatch(states);
             }
@@ -313,7 +313,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     }
 
     /** The memory of all requests of the batch. */
-    private final class RequestsMemory implements NewState.Owner {
+    private final class RequestsMemory implements StateUpdate.Owner {
         @Override
         public boolean isWrittenElsewhere(String output) {
             for (BackendRequest request : executed) {

@@ -29,7 +29,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** An update of one state, of a request or of the whole batch. Confined to the execution; owns its memory. */
-final class NewState implements SequenceState {
+final class StateUpdate implements SequenceState {
     /** Knows the memory of an execution. */
     interface Owner {
         /** Returns whether a tensor lies in an input of a request: it is gone when the request is. */
@@ -54,7 +54,7 @@ final class NewState implements SequenceState {
         boolean isWrittenElsewhere(String output);
     }
 
-    private static final Logger LOG = LoggerFactory.getLogger(NewState.class);
+    private static final Logger LOG = LoggerFactory.getLogger(StateUpdate.class);
 
     private final ModelScope model;
     private final StateSpec spec;
@@ -77,7 +77,7 @@ final class NewState implements SequenceState {
      * @param items the first dimension of the value if the model batches
      * @param owner knows the memory of the execution
      */
-    NewState(ModelScope model, StateSpec spec, int items, Owner owner) {
+    StateUpdate(ModelScope model, StateSpec spec, int items, Owner owner) {
         this.model = model;
         this.spec = spec;
         this.items = items;

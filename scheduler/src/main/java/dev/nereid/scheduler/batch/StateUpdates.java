@@ -16,21 +16,21 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The state updates of a request, or of a whole batch. Confined to the execution. */
-final class NewStates {
+final class StateUpdates {
     private final ModelScope model;
     private final @Nullable StateSink sink;
     private final int items;
-    private final NewState.Owner owner;
-    private final List<NewState> states = new ArrayList<>(1);
+    private final StateUpdate.Owner owner;
+    private final List<StateUpdate> states = new ArrayList<>(1);
 
     /**
      * Begins without updates.
      *
      * @param sink stores the states of the model; {@code null} if it has none
      * @param items the items of the request or the batch
-     * @param owner as for {@link NewState}
+     * @param owner as for {@link StateUpdate}
      */
-    NewStates(ModelScope model, @Nullable StateSink sink, int items, NewState.Owner owner) {
+    StateUpdates(ModelScope model, @Nullable StateSink sink, int items, StateUpdate.Owner owner) {
         this.model = model;
         this.sink = sink;
         this.items = items;
@@ -39,7 +39,7 @@ final class NewStates {
 
     /** Returns the state of an output, always the same object. */
     SequenceState state(String output) {
-        NewState found = find(output);
+        StateUpdate found = find(output);
         if (found != null) {
             return found;
         }
@@ -47,7 +47,7 @@ final class NewStates {
         if (spec == null) {
             throw unknown(output);
         }
-        NewState made = new NewState(model, spec, items, owner);
+        StateUpdate made = new StateUpdate(model, spec, items, owner);
         states.add(made);
         return made;
     }
@@ -67,8 +67,8 @@ final class NewStates {
 
     /** Returns the state of an output; {@code null} if the backend did not ask for it. */
     @Nullable
-    NewState find(String output) {
-        for (NewState state : states) {
+    StateUpdate find(String output) {
+        for (StateUpdate state : states) {
             if (state.output().equals(output)) {
                 return state;
             }
@@ -82,7 +82,7 @@ final class NewStates {
      * @param unused the items of null requests; their values become zeros
      */
     void written(BitSet unused) {
-        for (NewState state : states) {
+        for (StateUpdate state : states) {
             if (state.value() != null) {
                 state.written(unused);
             }
@@ -97,7 +97,7 @@ final class NewStates {
      * @throws BackendException if byte strings are not framed
      */
     void cut(int firstItem, int count, List<Part> to) {
-        for (NewState state : states) {
+        for (StateUpdate state : states) {
             if (state.value() != null) {
                 to.add(new Part(state.output(), state.part(firstItem, count), state.memory(), state.row(firstItem)));
             }
@@ -106,7 +106,7 @@ final class NewStates {
 
     /** Returns whether the state of an output has an update. */
     boolean isWritten(String output) {
-        NewState found = find(output);
+        StateUpdate found = find(output);
         return found != null && found.value() != null;
     }
 
@@ -131,6 +131,6 @@ final class NewStates {
 
     /** Ends the use by the backend, and releases the values. */
     void end() {
-        states.forEach(NewState::end);
+        states.forEach(StateUpdate::end);
     }
 }
