@@ -30,7 +30,7 @@ final class InstanceThread {
     private final String name;
     private final Listener listener;
     private final Executor unplaced;
-    private final LateThread thread;
+    private final LazyThread thread;
 
     /** {@code true} if a failed start was logged since the last successful one. */
     private final AtomicBoolean reported = new AtomicBoolean();
@@ -48,7 +48,7 @@ final class InstanceThread {
         this.listener = listener;
         this.unplaced = unplaced;
         this.name = prefix + worker.name();
-        this.thread = new LateThread(() -> newThread(name), starter);
+        this.thread = new LazyThread(() -> newThread(name), starter);
         worker.restartBy(this::startSoon);
     }
 

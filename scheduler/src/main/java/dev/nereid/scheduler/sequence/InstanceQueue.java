@@ -38,7 +38,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
 
     private @Nullable InstanceHandle handle;
 
-    private final OwnThread own;
+    private final SlotThread own;
 
     private final Uses uses;
 
@@ -81,7 +81,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
         this.slots = slots;
         this.strategy = strategy;
         this.uses = uses;
-        this.own = new OwnThread(lock);
+        this.own = new SlotThread(lock);
     }
 
     // What the owner calls, under the lock.

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
  * be tried again.
  */
 @Tag("slow")
-final class LateThreadLincheckTest {
+final class LazyThreadLincheckTest {
     @Test
     void startsAndEndsOrIsCancelled() {
         new ModelCheckingOptions()
@@ -34,7 +34,7 @@ final class LateThreadLincheckTest {
         private final AtomicInteger ended = new AtomicInteger();
         private final AtomicInteger running = new AtomicInteger();
         private final Thread thread = Thread.ofPlatform().unstarted(() -> {});
-        private final LateThread late = new LateThread(() -> thread, _ -> {
+        private final LazyThread late = new LazyThread(() -> thread, _ -> {
             if (attempts.getAndIncrement() == 0) {
                 throw new IllegalStateException("no memory");
             }

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>An instance may have no thread yet. To wake it is to start its thread, after the release of the lock.
  */
-final class OwnThread {
+final class SlotThread {
     private final SequenceLock lock;
 
     /** The thread, once it takes batches, or the thread that waits to remove the instance. */
@@ -35,7 +35,7 @@ final class OwnThread {
     /** {@code true} if the thread was woken to end, unless there is work. */
     private boolean resting;
 
-    OwnThread(SequenceLock lock) {
+    SlotThread(SequenceLock lock) {
         this.lock = lock;
     }
 

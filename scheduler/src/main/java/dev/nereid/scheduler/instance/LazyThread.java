@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * start, and after {@link #leave}, it is new again. The thread may end while it is not needed. There is one thread at
  * most.
  */
-final class LateThread {
+final class LazyThread {
     private final Supplier<Thread> factory;
     private final Consumer<Thread> starter;
     private final ReentrantLock lock = new ReentrantLock();
@@ -35,7 +35,7 @@ final class LateThread {
      * @param factory creates a thread for each attempt to start it
      * @param starter starts it, or throws if it cannot
      */
-    LateThread(Supplier<Thread> factory, Consumer<Thread> starter) {
+    LazyThread(Supplier<Thread> factory, Consumer<Thread> starter) {
         this.factory = factory;
         this.starter = starter;
     }
