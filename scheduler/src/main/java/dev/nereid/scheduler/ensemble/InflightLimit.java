@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * under it.
  *
  * <p>Steps over the limit wait in the order of their arrival. No thread waits. A step that is granted may end at once and
- * grant the next: {@link Grants} keeps the stack from growing with their number.
+ * grant the next: {@link Trampoline} keeps the stack from growing with their number.
  */
 final class InflightLimit {
     /** A request to a step that may have to wait. */
@@ -72,7 +72,7 @@ final class InflightLimit {
     void release() {
         Waiter next = takeOver();
         if (next != null) {
-            Grants.current().add(next);
+            Trampoline.current().add(next);
         }
     }
 

@@ -8,16 +8,16 @@ import java.util.Deque;
  *
  * <p>A grant on the stack of another grant waits until the other has returned.
  */
-final class Grants {
-    private static final ThreadLocal<Grants> CURRENT = ThreadLocal.withInitial(Grants::new);
+final class Trampoline {
+    private static final ThreadLocal<Trampoline> CURRENT = ThreadLocal.withInitial(Trampoline::new);
 
     private final Deque<InflightLimit.Waiter> granted = new ArrayDeque<>();
     private boolean running;
 
-    private Grants() {}
+    private Trampoline() {}
 
     /** Returns the grants of the calling thread. */
-    static Grants current() {
+    static Trampoline current() {
         return CURRENT.get();
     }
 
