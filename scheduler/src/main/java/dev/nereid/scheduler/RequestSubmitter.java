@@ -19,7 +19,7 @@ import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.Continuations;
 import dev.nereid.scheduler.request.ModelScope;
-import dev.nereid.scheduler.request.PartOfRequest;
+import dev.nereid.scheduler.request.StepObserver;
 import dev.nereid.scheduler.request.RequestLog;
 import dev.nereid.scheduler.request.ResponseOrder;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -88,7 +88,7 @@ final class RequestSubmitter implements Continuations.Target {
     /** Submits a request, as {@link ModelScheduler#submit(CheckedRequest, ResponseObserver)} describes. */
     Cancellation submit(CheckedRequest checked, ResponseObserver observer) {
         long bytes = checked.inputBytes();
-        boolean isPart = observer instanceof PartOfRequest;
+        boolean isPart = observer instanceof StepObserver;
         RequestAdmission.Verdict verdict = model.admission().enter(bytes, isPart);
         Continuations scope;
         ScheduledRequest request;

@@ -8,7 +8,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.scheduler.request.PartOfRequest;
+import dev.nereid.scheduler.request.StepObserver;
 import dev.nereid.scheduler.statistics.ComputeListener;
 import org.jspecify.annotations.Nullable;
 
@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * fields are confined.
  */
 final class StepExecution
-        implements ResponseObserver, ComputeListener, PartOfRequest, InflightLimit.Waiter, StepSet.Member {
+        implements ResponseObserver, ComputeListener, StepObserver, InflightLimit.Waiter, StepSet.Member {
     private final EnsembleRun run;
     private final DataFlow.Ready ready;
     private final @Nullable ResponseFlow flow;

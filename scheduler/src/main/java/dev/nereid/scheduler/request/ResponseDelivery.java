@@ -206,7 +206,7 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
 
     /** Counts the refusal of the request for a mistake of its client, unless it is a step of another request. */
     void countRefusal(InferenceException error) {
-        if (!(observer instanceof PartOfRequest)) {
+        if (!(observer instanceof StepObserver)) {
             request.model().refusals().count(observer.protocol(), error.refusalCause());
         }
     }

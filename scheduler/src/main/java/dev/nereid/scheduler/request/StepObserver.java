@@ -6,4 +6,4 @@ package dev.nereid.scheduler.request;
  * <p>The request counts in the limits of its model alone. The limits of the server have admitted the other request,
  * which must not be refused when it is half done.
  */
-public interface PartOfRequest {}
+public interface StepObserver {}
