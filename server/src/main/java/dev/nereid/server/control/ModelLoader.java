@@ -48,7 +48,7 @@ final class ModelLoader {
     private final DependentEnsembles dependents;
 
     /** The last loads of the models that serve, by name. */
-    private final ConcurrentHashMap<String, LoadedModel> loaded = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<String, LastLoad> loaded = new ConcurrentHashMap<>();
 
     /**
      * Identities of the last forced loads of models, by name. They outlive unloads and evictions, so that responses which
@@ -78,12 +78,12 @@ final class ModelLoader {
     /** Returns whether a model serves as a whole, and was loaded from the same files. */
     boolean isLoadedFrom(ModelSource source) {
         String model = source.key();
-        LoadedModel before = loaded.get(model);
+        LastLoad before = loaded.get(model);
         return before != null && before.isFrom(source) && !isOutdated(before) && catalog.isWhole(model);
     }
 
     /** Returns whether another plugin has taken the place of the one by which a model was loaded. */
-    private boolean isOutdated(LoadedModel before) {
+    private boolean isOutdated(LastLoad before) {
         return !before.plugin().equals(plugins.digest(before.config().getBackend()));
     }
 
@@ -159,7 +159,7 @@ final class ModelLoader {
         } finally {
             agents.release();
         }
-        loaded.put(model, new LoadedModel(prepared.config(), prepared.hasMaxBatchSize(), source, plugin));
+        loaded.put(model, new LastLoad(prepared.config(), prepared.hasMaxBatchSize(), source, plugin));
         if (isForced) {
             forcedLoads.put(model, forcedLoad);
         }

@@ -30,7 +30,7 @@ record VersionChanges(
     static VersionChanges of(
             PreparedModel prepared,
             ModelSource source,
-            @Nullable LoadedModel before,
+            @Nullable LastLoad before,
             NavigableMap<Long, Generation> serving,
             String plugin) {
         boolean mayStay = before != null

@@ -11,7 +11,7 @@ import inference.ModelConfig;
  * @param source its files
  * @param plugin the digest of the plugin of its backend
  */
-record LoadedModel(ModelConfig config, boolean hasMaxBatchSize, ModelSource source, String plugin) {
+record LastLoad(ModelConfig config, boolean hasMaxBatchSize, ModelSource source, String plugin) {
     /** Returns whether a source has the same files and the same configuration. */
     boolean isFrom(ModelSource other) {
         return hasSameOrigin(other)
