@@ -40,7 +40,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
     private final MemoryPlanner planner;
     private final DemandLoads loads;
     private final LoadBackOff backOff;
-    private final RequestQueues queues;
+    private final PendingLoads queues;
     private final RequestAdmission admission;
     private final LongSupplier nanoTime;
     private final Timer timer;
@@ -63,7 +63,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
         planner = new MemoryPlanner(budget());
         backOff = new LoadBackOff(nanoTime);
         loads = new DemandLoads(planner, actions, backOff, executor, nanoTime, timer);
-        queues = new RequestQueues(actions::group, this::begin, this::release);
+        queues = new PendingLoads(actions::group, this::begin, this::release);
         admission = new RequestAdmission(
                 environment.admission(), new AdmissionLimits(options.maxWaiting(), options.maxWaitingBytes()));
     }
@@ -102,7 +102,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
             submission.refuse(request, observer, refusal.get());
             return Cancellation.NONE;
         }
-        WaitingRequest waiting = new WaitingRequest(
+        LoadWaiter waiting = new LoadWaiter(
                 request,
                 observer,
                 arrivedNanos,
@@ -118,7 +118,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
     }
 
     private Optional<InferenceException> admit(String key, InferRequest request) {
-        return admission.enter(WaitingRequest.byteSize(request)) == RequestAdmission.Verdict.ADMITTED
+        return admission.enter(LoadWaiter.byteSize(request)) == RequestAdmission.Verdict.ADMITTED
                 ? Optional.empty()
                 : Optional.of(DemandErrors.tooManyWaiting(key));
     }
@@ -135,7 +135,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
         return arrivedNanos + wait;
     }
 
-    private void expire(String key, WaitingRequest waiting, long arrivedNanos) {
+    private void expire(String key, LoadWaiter waiting, long arrivedNanos) {
         long now = nanoTime.getAsLong();
         if (waiting.isOverdue(now)) { // its client waits no more, as for a request in a queue
             waiting.cancel();

@@ -21,12 +21,12 @@ import org.jspecify.annotations.Nullable;
  * <p>All requests for a model share one acquisition, from the first that waits until the queue is empty. Requests that
  * arrive while the queue is submitted go to its end, so that the requests of a sequence keep their order.
  */
-final class RequestQueues {
+final class PendingLoads {
     /** The requests for one model. Its mutable fields are guarded by the lock of the queues. */
     private final class Queue {
         private final String model;
         private final Acquisition acquisition;
-        private final Set<WaitingRequest> requests = new LinkedHashSet<>();
+        private final Set<LoadWaiter> requests = new LinkedHashSet<>();
 
         /** The number of cancelled requests that keep their place. Counted until the queue is open. */
         private int cancelled;
@@ -66,14 +66,14 @@ final class RequestQueues {
      * @param begin begins an acquisition for the first request of a queue
      * @param end ends an acquisition: its requests are submitted, or none waits any more
      */
-    RequestQueues(Function<String, List<String>> group, Consumer<Acquisition> begin, Consumer<Acquisition> end) {
+    PendingLoads(Function<String, List<String>> group, Consumer<Acquisition> begin, Consumer<Acquisition> end) {
         this.group = group;
         this.begin = begin;
         this.end = end;
     }
 
     /** Adds a request to the queue of its model. */
-    void add(String model, WaitingRequest request) {
+    void add(String model, LoadWaiter request) {
         Queue queue;
         boolean isFirst;
         lock.lock();
@@ -99,7 +99,7 @@ final class RequestQueues {
      * is being submitted stays until that is done; a cancelled one of a sequence stays until its turn, or until no
      * other request waits.
      */
-    void remove(String model, WaitingRequest request) {
+    void remove(String model, LoadWaiter request) {
         Queue queue;
         lock.lock();
         try {
@@ -116,7 +116,7 @@ final class RequestQueues {
         } finally {
             lock.unlock();
         }
-        WaitingRequest cancelled = null;
+        LoadWaiter cancelled = null;
         do {
             cancelled = nextCancelled(queue, cancelled);
             if (cancelled != null) {
@@ -129,7 +129,7 @@ final class RequestQueues {
      * Returns the next cancelled request of a queue in which no other one waits, and ends the queue behind the last. The
      * one before stays in the queue until then, so that later requests do not overtake it.
      */
-    private @Nullable WaitingRequest nextCancelled(Queue queue, @Nullable WaitingRequest before) {
+    private @Nullable LoadWaiter nextCancelled(Queue queue, @Nullable LoadWaiter before) {
         lock.lock();
         try {
             if (!queue.isOpen && before != null && queue.requests.remove(before)) {
@@ -188,13 +188,13 @@ final class RequestQueues {
     }
 
     private void submitAll(Queue queue) {
-        for (WaitingRequest next = next(queue, null); next != null; next = next(queue, next)) {
+        for (LoadWaiter next = next(queue, null); next != null; next = next(queue, next)) {
             next.submit();
         }
     }
 
     /** Returns the next request to be submitted; the one before stays in the queue until then, so that it is seen. */
-    private @Nullable WaitingRequest next(Queue queue, @Nullable WaitingRequest before) {
+    private @Nullable LoadWaiter next(Queue queue, @Nullable LoadWaiter before) {
         lock.lock();
         try {
             queue.isOpen = true;
@@ -211,10 +211,10 @@ final class RequestQueues {
         }
     }
 
-    private List<WaitingRequest> take(Queue queue) {
+    private List<LoadWaiter> take(Queue queue) {
         lock.lock();
         try {
-            List<WaitingRequest> all = new ArrayList<>(queue.requests);
+            List<LoadWaiter> all = new ArrayList<>(queue.requests);
             queue.requests.clear();
             queues.remove(queue.model, queue);
             waiting.addAndGet(-all.size());

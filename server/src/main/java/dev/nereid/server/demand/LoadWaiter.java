@@ -18,16 +18,16 @@ import org.slf4j.LoggerFactory;
  * A request that waits for the load of its model. It leaves its queue once: submitted, refused or cancelled, whichever
  * is first. Lock-free; safe for use by any thread.
  */
-final class WaitingRequest implements Cancellation {
-    private static final Logger LOG = LoggerFactory.getLogger(WaitingRequest.class);
+final class LoadWaiter implements Cancellation {
+    private static final Logger LOG = LoggerFactory.getLogger(LoadWaiter.class);
 
     private final InferRequest request;
     private final long byteSize;
     private final ResponseObserver observer;
     private final long arrivedNanos;
     private final Submission submission;
-    private final Consumer<WaitingRequest> whenLeft;
-    private final Consumer<WaitingRequest> whenRemoved;
+    private final Consumer<LoadWaiter> whenLeft;
+    private final Consumer<LoadWaiter> whenRemoved;
     private final AtomicBoolean removed = new AtomicBoolean();
     private final AtomicBoolean left = new AtomicBoolean();
 
@@ -49,13 +49,13 @@ final class WaitingRequest implements Cancellation {
      * @param whenLeft called once, when it waits no more, before its observer is notified
      * @param whenRemoved called once, when it needs no place in the queue any more; with {@code whenLeft} at the earliest
      */
-    WaitingRequest(
+    LoadWaiter(
             InferRequest request,
             ResponseObserver observer,
             long arrivedNanos,
             Submission submission,
-            Consumer<WaitingRequest> whenLeft,
-            Consumer<WaitingRequest> whenRemoved) {
+            Consumer<LoadWaiter> whenLeft,
+            Consumer<LoadWaiter> whenRemoved) {
         this.request = request;
         byteSize = byteSize(request);
         this.observer = observer;
