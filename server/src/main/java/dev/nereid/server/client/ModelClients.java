@@ -25,7 +25,7 @@ public final class ModelClients {
     private final ServedModels models;
     private final ModelLoadWatch loads;
     private final ModelDependencies dependencies;
-    private final RequestedLoads requested = new RequestedLoads();
+    private final LoadCycles requested = new LoadCycles();
 
     /** The model versions that have sent requests. */
     private final Set<ModelRef> callers = ConcurrentHashMap.newKeySet();

@@ -20,7 +20,7 @@ import java.util.function.Function;
  */
 final class DemandModelControl implements ModelControl {
     private final NamedModels models;
-    private final ModelLoads loads;
+    private final LoadTasks loads;
     private final ModelDescriptions descriptions;
     private final OnDemandModels onDemand;
     private final DemandModels demand;
@@ -28,7 +28,7 @@ final class DemandModelControl implements ModelControl {
 
     DemandModelControl(
             NamedModels models,
-            ModelLoads loads,
+            LoadTasks loads,
             ModelDescriptions descriptions,
             OnDemandModels onDemand,
             DemandModels demand,

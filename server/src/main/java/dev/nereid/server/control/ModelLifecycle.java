@@ -58,7 +58,7 @@ public final class ModelLifecycle {
     private final LoadThreads threads;
     private final MemoryThreads memory;
     private final InstanceUpdates updates;
-    private final StartupLoads startup;
+    private final StartupModels startup;
     private final Optional<DemandModels> demand;
     private final ModelControl control;
     private final ModelShutdown shutdown;
@@ -135,19 +135,19 @@ public final class ModelLifecycle {
         ModelLoader modelLoader = new ModelLoader(
                 backends,
                 preparation,
-                new VersionLoads(loader, ensembles, live, watch, failures, nanoTime, controlOptions.loadRetries()),
+                new LoadAttempts(loader, ensembles, live, watch, failures, nanoTime, controlOptions.loadRetries()),
                 updater,
                 catalog,
                 live,
                 failures,
                 new DependentEnsembles(models, dependencies, ensembles));
-        ModelLoads loads = new ModelLoads(tasks, sources, modelLoader, catalog, live, threads, dependencies);
+        LoadTasks loads = new LoadTasks(tasks, sources, modelLoader, catalog, live, threads, dependencies);
         updates = new InstanceUpdates(repository, preparation, updater, models, catalog);
         NamedModels named = new NamedModels(loads, sources, tasks, models, repository.hasNamespaces());
         demand = describer.map(_ -> demand(
                 controlOptions,
                 environment,
-                new OnDemandLoads(loads, tasks, catalog, live, models.onDemand(), refresh),
+                new DemandActions(loads, tasks, catalog, live, models.onDemand(), refresh),
                 catalog));
         demand.ifPresent(ensembles::follow);
         Optional<DemandModelControl> demandControl = describer.map(one -> new DemandModelControl(
@@ -159,7 +159,7 @@ public final class ModelLifecycle {
                 new RepositoryIndex(models, Optional.of(repository))));
         Function<String, CompletionStage<Void>> load =
                 model -> ModelKey.namespace(model).isEmpty() ? named.load(model, false) : loads.load(model);
-        startup = new StartupLoads(
+        startup = new StartupModels(
                 repository,
                 demandControl
                         .<Function<String, CompletionStage<Void>>>map(one -> one::begin)

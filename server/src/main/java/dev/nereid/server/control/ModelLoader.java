@@ -40,7 +40,7 @@ final class ModelLoader {
 
     private final BackendRegistry plugins;
     private final ModelPreparation preparation;
-    private final VersionLoads loads;
+    private final LoadAttempts loads;
     private final VersionUpdater updater;
     private final CatalogUpdater catalog;
     private final LiveGenerations live;
@@ -59,7 +59,7 @@ final class ModelLoader {
     ModelLoader(
             BackendRegistry plugins,
             ModelPreparation preparation,
-            VersionLoads loads,
+            LoadAttempts loads,
             VersionUpdater updater,
             CatalogUpdater catalog,
             LiveGenerations live,

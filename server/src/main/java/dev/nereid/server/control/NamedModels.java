@@ -17,14 +17,14 @@ import java.util.function.Function;
  * <p>Where a server has namespaces, a name means the models of all namespaces; elsewhere a name is the key of one model.
  */
 final class NamedModels {
-    private final ModelLoads loads;
+    private final LoadTasks loads;
     private final ModelSources sources;
     private final ControlTasks tasks;
     private final ServedModels models;
     private final boolean hasNamespaces;
 
     NamedModels(
-            ModelLoads loads, ModelSources sources, ControlTasks tasks, ServedModels models, boolean hasNamespaces) {
+            LoadTasks loads, ModelSources sources, ControlTasks tasks, ServedModels models, boolean hasNamespaces) {
         this.loads = loads;
         this.sources = sources;
         this.tasks = tasks;

@@ -38,7 +38,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
     private final DemandOptions options;
     private final ModelActions actions;
     private final MemoryPlanner planner;
-    private final DemandLoads loads;
+    private final DecisionExecutor loads;
     private final LoadBackOff backOff;
     private final PendingLoads queues;
     private final RequestAdmission admission;
@@ -62,7 +62,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
         timer = environment.clocks().timer();
         planner = new MemoryPlanner(budget());
         backOff = new LoadBackOff(nanoTime);
-        loads = new DemandLoads(planner, actions, backOff, executor, nanoTime, timer);
+        loads = new DecisionExecutor(planner, actions, backOff, executor, nanoTime, timer);
         queues = new PendingLoads(actions::group, this::begin, this::release);
         admission = new RequestAdmission(
                 environment.admission(), new AdmissionLimits(options.maxWaiting(), options.maxWaitingBytes()));

@@ -39,8 +39,8 @@ import org.slf4j.LoggerFactory;
  * are too many, and then for a load thread. A task may wait for tasks of models that its model needs, and for no
  * others; since the dependencies have no cycle, tasks cannot block each other.
  */
-final class ModelLoads implements RepositoryPoller.Actions {
-    private static final Logger LOG = LoggerFactory.getLogger(ModelLoads.class);
+final class LoadTasks implements RepositoryPoller.Actions {
+    private static final Logger LOG = LoggerFactory.getLogger(LoadTasks.class);
 
     /** How long a load waits for a model that it requires. */
     private static final Duration REQUIRED_TIMEOUT = Duration.ofHours(1);
@@ -62,7 +62,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
     /** The models with replaced generations, until the models that need them are loaded again. */
     private final Set<String> replaced = ConcurrentHashMap.newKeySet();
 
-    ModelLoads(
+    LoadTasks(
             ControlTasks tasks,
             ModelSources sources,
             ModelLoader loader,

@@ -21,7 +21,7 @@ import java.util.stream.Collectors;
  * <p>One thread at a time decides. A report from another thread meanwhile makes it decide once more. Outcomes are
  * reported on separate threads, since observers are called there.
  */
-final class DemandLoads implements AutoCloseable {
+final class DecisionExecutor implements AutoCloseable {
     /** How long an acquisition waits before models are looked at again, when all of them are in use. */
     static final Duration LOOK_INTERVAL = Duration.ofMillis(5);
 
@@ -38,7 +38,7 @@ final class DemandLoads implements AutoCloseable {
     private final LongAdder loads = new LongAdder();
     private final LongAdder evictions = new LongAdder();
 
-    DemandLoads(
+    DecisionExecutor(
             MemoryPlanner planner,
             ModelActions actions,
             LoadBackOff backOff,

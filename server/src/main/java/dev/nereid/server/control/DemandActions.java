@@ -13,16 +13,16 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Loads and evicts models by control tasks. Safe for use by any thread; never blocks. */
-final class OnDemandLoads implements ModelActions {
-    private final ModelLoads loads;
+final class DemandActions implements ModelActions {
+    private final LoadTasks loads;
     private final ControlTasks tasks;
     private final CatalogUpdater catalog;
     private final LiveGenerations live;
     private final OnDemandModels models;
     private final MemoryRefresh memory;
 
-    OnDemandLoads(
-            ModelLoads loads,
+    DemandActions(
+            LoadTasks loads,
             ControlTasks tasks,
             CatalogUpdater catalog,
             LiveGenerations live,

@@ -18,8 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Loads single versions, as often as it takes, and reports each load. Immutable; blocks. */
-final class VersionLoads {
-    private static final Logger LOG = LoggerFactory.getLogger(VersionLoads.class);
+final class LoadAttempts {
+    private static final Logger LOG = LoggerFactory.getLogger(LoadAttempts.class);
 
     private final VersionLoader loader;
     private final EnsembleLoader ensembles;
@@ -29,7 +29,7 @@ final class VersionLoads {
     private final LongSupplier nanoTime;
     private final int retries;
 
-    VersionLoads(
+    LoadAttempts(
             VersionLoader loader,
             EnsembleLoader ensembles,
             LiveGenerations live,

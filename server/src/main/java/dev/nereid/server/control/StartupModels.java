@@ -36,8 +36,8 @@ import org.slf4j.LoggerFactory;
  * The models in directories are loaded first, while remote repositories are listed, so that one that cannot be reached does
  * not delay them.
  */
-final class StartupLoads implements LoadThreads.Follower {
-    private static final Logger LOG = LoggerFactory.getLogger(StartupLoads.class);
+final class StartupModels implements LoadThreads.Follower {
+    private static final Logger LOG = LoggerFactory.getLogger(StartupModels.class);
 
     private final ModelRepository repository;
     private final Function<String, CompletionStage<Void>> load;
@@ -61,7 +61,7 @@ final class StartupLoads implements LoadThreads.Follower {
      * @param unload unloads a model by its key
      * @param window how many loads are in progress at a time
      */
-    StartupLoads(
+    StartupModels(
             ModelRepository repository,
             Function<String, CompletionStage<Void>> load,
             Function<String, CompletionStage<Void>> unload,

@@ -17,7 +17,7 @@ import java.util.function.BooleanSupplier;
  * Refuses loads and unloads that would wait for each other for ever. It knows which loads and unloads each model has
  * asked for while it is loaded. Safe for use by any thread; never blocks.
  */
-final class RequestedLoads {
+final class LoadCycles {
     private final ReentrantLock lock = new ReentrantLock();
 
     /** The loads for which each loading model has asked, and that have not ended. */
