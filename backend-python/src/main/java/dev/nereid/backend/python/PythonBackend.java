@@ -4,7 +4,7 @@ import dev.nereid.backend.python.environment.Environments;
 import dev.nereid.backend.python.environment.Interpreter;
 import dev.nereid.backend.python.environment.ModelFile;
 import dev.nereid.backend.python.environment.OpenSettings;
-import dev.nereid.backend.python.environment.ProgramLook;
+import dev.nereid.backend.python.environment.ProgramScan;
 import dev.nereid.backend.python.environment.PythonParameters;
 import dev.nereid.backend.python.environment.PythonSettings;
 import dev.nereid.backend.python.environment.RunnerFiles;
@@ -107,7 +107,7 @@ final class PythonBackend implements Backend {
     /** Finds what the processes of a model run. */
     private ModelProgram open(ModelContext model) {
         ModelFile file = context.name().equals(PYTHON) ? ModelFile.of(model) : ModelFile.of(model, context);
-        ProgramLook.at(model, file).forEach(warning -> model.logger().log(Level.WARNING, warning));
+        ProgramScan.at(model, file).forEach(warning -> model.logger().log(Level.WARNING, warning));
         PythonParameters parameters = PythonParameters.of(model, settings);
         OpenSettings open = OpenSettings.of(context, model, file, settings, parameters);
         Interpreter interpreter = model.await(

@@ -176,7 +176,7 @@ public final class ModelLifecycle {
         };
         poller = controlOptions.mode() == ModelControlMode.POLL
                 ? Optional.of(new RepositoryPoller(
-                        new RepositoryLook(repository, preparation)::read,
+                        new FingerprintScan(repository, preparation)::read,
                         modelLoader::readPlugins,
                         loads,
                         new PollState(controlOptions.pollInterval(), controlOptions.stabilityWindow()),

@@ -23,14 +23,14 @@ import java.util.stream.Collectors;
  */
 final class DecisionExecutor implements AutoCloseable {
     /** How long an acquisition waits before models are looked at again, when all of them are in use. */
-    static final Duration LOOK_INTERVAL = Duration.ofMillis(5);
+    static final Duration RETRY_INTERVAL = Duration.ofMillis(5);
 
     private final MemoryPlanner planner;
     private final ModelActions actions;
     private final LoadBackOff backOff;
     private final Executor executor;
     private final LongSupplier nanoTime;
-    private final Timeout look;
+    private final Timeout retry;
 
     /** The reports since the last decision began; 0 while no thread decides. */
     private final AtomicInteger reports = new AtomicInteger();
@@ -50,7 +50,7 @@ final class DecisionExecutor implements AutoCloseable {
         this.backOff = backOff;
         this.executor = executor;
         this.nanoTime = nanoTime;
-        look = timer.newTimeout(this::advance);
+        retry = timer.newTimeout(this::advance);
     }
 
     /** Decides again, after something was reported to the planner. */
@@ -79,7 +79,7 @@ final class DecisionExecutor implements AutoCloseable {
         refreshMemory(uses.keySet(), decisions);
         decisions.loads().forEach(this::load);
         if (decisions.isBlocked()) {
-            look.scheduleAtLatest(nanoTime.getAsLong() + LOOK_INTERVAL.toNanos());
+            retry.scheduleAtLatest(nanoTime.getAsLong() + RETRY_INTERVAL.toNanos());
         }
     }
 
@@ -138,6 +138,6 @@ final class DecisionExecutor implements AutoCloseable {
 
     @Override
     public void close() {
-        look.close();
+        retry.close();
     }
 }

@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
  * storages at each call, on control threads.
  *
  * <p>A remote repository that cannot be reached delays a call for a limited time, and does not fail it: see {@link
- * RemoteLook}.
+ * RemoteScan}.
  */
 public final class ModelRepository {
     private static final Logger LOG = LoggerFactory.getLogger(ModelRepository.class);
@@ -32,7 +32,7 @@ public final class ModelRepository {
     private static final int MAX_REPORTED = 1000;
 
     private final List<Path> roots;
-    private final List<RemoteLook> remote;
+    private final List<RemoteScan> remote;
     private final boolean hasNamespaces;
     private final Set<Path> reported = ConcurrentHashMap.newKeySet();
 
@@ -56,14 +56,14 @@ public final class ModelRepository {
      * @param hasNamespaces whether each part is a namespace, so that models of two parts may have the same name
      */
     public ModelRepository(List<Path> roots, List<RepositoryRoot> remote, boolean hasNamespaces) {
-        this(roots, remote, hasNamespaces, RemoteLook.Patience.DEFAULT);
+        this(roots, remote, hasNamespaces, RemoteScan.Patience.DEFAULT);
     }
 
     ModelRepository(
-            List<Path> roots, List<RepositoryRoot> remote, boolean hasNamespaces, RemoteLook.Patience patience) {
+            List<Path> roots, List<RepositoryRoot> remote, boolean hasNamespaces, RemoteScan.Patience patience) {
         this.roots = List.copyOf(roots);
         this.remote =
-                remote.stream().map(root -> new RemoteLook(root, patience)).toList();
+                remote.stream().map(root -> new RemoteScan(root, patience)).toList();
         this.hasNamespaces = hasNamespaces;
     }
 
@@ -103,7 +103,7 @@ public final class ModelRepository {
                 failures.add(new InferenceException(ErrorCode.UNAVAILABLE, cannotList(root, "no such directory")));
             }
         }
-        for (RemoteLook look : remote) {
+        for (RemoteScan look : remote) {
             String location = look.root().location();
             if (isMeant(key, location)) {
                 try {
@@ -136,7 +136,7 @@ public final class ModelRepository {
      * @return the models; a part that cannot be listed has the models of its last listing
      */
     public RepositoryScan scan() {
-        remote.forEach(RemoteLook::listInTime);
+        remote.forEach(RemoteScan::listInTime);
         return known();
     }
 
@@ -146,7 +146,7 @@ public final class ModelRepository {
      * @return the models, as by {@link #scan}
      */
     public RepositoryScan scanAll() {
-        remote.forEach(RemoteLook::list);
+        remote.forEach(RemoteScan::list);
         return known();
     }
 
@@ -167,7 +167,7 @@ public final class ModelRepository {
         Listing listing = new Listing();
         Map<String, String> unreachable = new HashMap<>();
         roots.forEach(root -> addKnown(root, listing, unreachable));
-        for (RemoteLook look : remote) {
+        for (RemoteScan look : remote) {
             RepositoryRoot root = look.root();
             look.models()
                     .forEach((name, fingerprint) ->
@@ -224,7 +224,7 @@ public final class ModelRepository {
      * @param models the keys of models that exist, or may come back soon
      */
     public void retain(Set<String> models) {
-        for (RemoteLook look : remote) {
+        for (RemoteScan look : remote) {
             String location = look.root().location();
             if (look.isKnown()) {
                 look.root()

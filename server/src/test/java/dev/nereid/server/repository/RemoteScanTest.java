@@ -26,7 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Remote repositories that cannot be reached, or not in time, beside local ones. */
 @Timeout(60)
-final class RemoteLookTest {
+final class RemoteScanTest {
     private static final String URL = "fake://box";
 
     @TempDir
@@ -44,7 +44,7 @@ final class RemoteLookTest {
 
     private ModelRepository repository(Duration usual) {
         return new ModelRepository(
-                List.of(directory), List.of(store), false, new RemoteLook.Patience(usual, Duration.ofMillis(1)));
+                List.of(directory), List.of(store), false, new RemoteScan.Patience(usual, Duration.ofMillis(1)));
     }
 
     @Test

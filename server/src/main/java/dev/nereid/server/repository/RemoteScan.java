@@ -27,15 +27,15 @@ import org.slf4j.LoggerFactory;
  * scans for single models run at a time. Once a scan has failed or taken too long, others are awaited for a moment
  * only, until one succeeds. The models of the last complete listing are remembered.
  */
-final class RemoteLook {
-    private static final Logger LOG = LoggerFactory.getLogger(RemoteLook.class);
+final class RemoteScan {
+    private static final Logger LOG = LoggerFactory.getLogger(RemoteScan.class);
 
     /** The most scans for single models at a time. */
-    private static final int MAX_LOOKS = 16;
+    private static final int MAX_SEARCHES = 16;
 
     private final RepositoryRoot root;
     private final Patience patience;
-    private final Semaphore looks = new Semaphore(MAX_LOOKS);
+    private final Semaphore searches = new Semaphore(MAX_SEARCHES);
     private final ReentrantLock lock = new ReentrantLock();
 
     /** The listing in progress. */
@@ -58,7 +58,7 @@ final class RemoteLook {
         static final Patience DEFAULT = new Patience(Duration.ofSeconds(10), Duration.ofMillis(250));
     }
 
-    RemoteLook(RepositoryRoot root, Patience patience) {
+    RemoteScan(RepositoryRoot root, Patience patience) {
         this.root = root;
         this.patience = patience;
     }
@@ -106,19 +106,19 @@ final class RemoteLook {
      * @throws InferenceException if the scan fails or takes too long
      */
     Optional<String> find(String model) {
-        if (!looks.tryAcquire()) {
-            throw failure.orElseGet(() -> unreachable(MAX_LOOKS + " requests to it are in progress"));
+        if (!searches.tryAcquire()) {
+            throw failure.orElseGet(() -> unreachable(MAX_SEARCHES + " requests to it are in progress"));
         }
-        CompletableFuture<Optional<String>> look =
-                start(() -> root.fingerprint(model), this::modelFailed, looks::release);
-        Optional<InferenceException> failed = await(look, Optional.of(time()));
+        CompletableFuture<Optional<String>> scan =
+                start(() -> root.fingerprint(model), this::modelFailed, searches::release);
+        Optional<InferenceException> failed = await(scan, Optional.of(time()));
         if (failed.isPresent()) {
-            if (!look.isDone()) {
+            if (!scan.isDone()) {
                 modelFailed(failed.get());
             }
             throw failed.get();
         }
-        return look.join();
+        return scan.join();
     }
 
     /** Returns whether a failure is one of the whole repository, and not of one model. */
@@ -150,11 +150,11 @@ final class RemoteLook {
         }
     }
 
-    private <T> CompletableFuture<T> start(Supplier<T> look, Consumer<InferenceException> whenFailed, Runnable end) {
+    private <T> CompletableFuture<T> start(Supplier<T> scan, Consumer<InferenceException> whenFailed, Runnable end) {
         CompletableFuture<T> outcome = new CompletableFuture<>();
         Runnable task = () -> {
             try {
-                T found = look.get();
+                T found = scan.get();
                 succeeded();
                 outcome.complete(found);
             } catch (InferenceException e) {
@@ -191,12 +191,12 @@ final class RemoteLook {
     }
 
     /** Waits for a scan; returns the failure, also if it takes too long. */
-    private Optional<InferenceException> await(CompletableFuture<?> look, Optional<Duration> limit) {
+    private Optional<InferenceException> await(CompletableFuture<?> scan, Optional<Duration> limit) {
         try {
             if (limit.isPresent()) {
-                look.get(limit.get().toNanos(), TimeUnit.NANOSECONDS);
+                scan.get(limit.get().toNanos(), TimeUnit.NANOSECONDS);
             } else {
-                look.get();
+                scan.get();
             }
             return Optional.empty();
         } catch (ExecutionException e) {

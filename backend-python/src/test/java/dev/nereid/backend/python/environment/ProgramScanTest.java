@@ -12,7 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-class ProgramLookTest {
+class ProgramScanTest {
     private static final String GOOD = """
             import json
             import triton_python_backend_utils as pb_utils
@@ -51,7 +51,7 @@ class ProgramLookTest {
     }
 
     private static List<String> look(String program) {
-        return ProgramLook.of("1/model.py", program, settings());
+        return ProgramScan.of("1/model.py", program, settings());
     }
 
     @Test
@@ -139,7 +139,7 @@ class ProgramLookTest {
         assertThat(look(program.replace("def finalize", "def auto_complete_config")))
                 .as("the model completes the configuration")
                 .isEmpty();
-        assertThat(ProgramLook.of(
+        assertThat(ProgramScan.of(
                         "1/model.py", program, ModelSettings.builder("m", 1).build()))
                 .as("nothing is configured")
                 .isEmpty();

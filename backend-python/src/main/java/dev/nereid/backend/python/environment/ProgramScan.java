@@ -26,7 +26,7 @@ import java.util.regex.Pattern;
  * <p>It finds probable mistakes: only Python itself knows what a program does. Code that it cannot read is not
  * reported.
  */
-public final class ProgramLook {
+public final class ProgramScan {
     private static final int MAX_BYTES = 1 << 20;
     private static final int MAX_WARNINGS = 20;
     private static final int MAX_DISTANCE = 2;
@@ -52,7 +52,7 @@ public final class ProgramLook {
             Pattern.compile("\\b(get_input_tensor_by_name|get_input_config_by_name|get_output_config_by_name)"
                     + "\\(\\s*[\\w.\\[\\]]+\\s*,\\s*(?:name\\s*=\\s*)?([\"'])([^\"'\\\\\n]+)\\2\\s*,?\\s*\\)");
 
-    private ProgramLook() {}
+    private ProgramScan() {}
 
     /**
      * Checks the file of a model.

@@ -14,8 +14,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Reads the state of all models in the repository. Confined to one scan at a time; blocks. */
-final class RepositoryLook {
-    private static final Logger LOG = LoggerFactory.getLogger(RepositoryLook.class);
+final class FingerprintScan {
+    private static final Logger LOG = LoggerFactory.getLogger(FingerprintScan.class);
 
     private final ModelRepository repository;
     private final ModelPreparation preparation;
@@ -26,7 +26,7 @@ final class RepositoryLook {
     /** The reasons that are in the log already. */
     private volatile Map<String, String> reported = Map.of();
 
-    RepositoryLook(ModelRepository repository, ModelPreparation preparation) {
+    FingerprintScan(ModelRepository repository, ModelPreparation preparation) {
         this.repository = repository;
         this.preparation = preparation;
     }
