@@ -472,7 +472,7 @@ final class BackendRequest extends CheckedRequestView
         }
         try {
             if (again && rescheduler != null && !inputs.isNull()) {
-                scheduled().waitsAt(rescheduler.newPosition(scheduled()));
+                scheduled().setPosition(rescheduler.newPosition(scheduled()));
                 rescheduled = scheduled().closeActions();
             }
             if (rescheduled) {

@@ -131,7 +131,7 @@ public final class RequestQueue implements RequestIntake {
     @Override
     public OfferResult offer(ScheduledRequest request, boolean mayRun) {
         QueueEntry entry = new QueueEntry(request, equalInputs.content(request.checked()), remover);
-        request.waitsAt(entry);
+        request.setPosition(entry);
         OfferResult.Outcome outcome;
         InstanceHandle handle;
         Deadline next;
@@ -183,7 +183,7 @@ public final class RequestQueue implements RequestIntake {
         List<QueueEntry> entries = new ArrayList<>(offered.size());
         for (ScheduledRequest request : offered) {
             QueueEntry entry = new QueueEntry(request, content(request), remover);
-            request.waitsAt(entry);
+            request.setPosition(entry);
             entries.add(entry);
         }
         InstanceHandle handle;

@@ -133,7 +133,7 @@ public final class SequenceQueue implements RequestIntake {
         if (isStep) {
             request.completeSteps();
         }
-        request.waitsAt(entry);
+        request.setPosition(entry);
         return offer(entry, fresh, mayRun);
     }
 
@@ -146,7 +146,7 @@ public final class SequenceQueue implements RequestIntake {
         Sequence own = given != null && isId(given.id())
                 ? new Sequence(given.id(), true, false)
                 : new Sequence(newId(), true, false);
-        request.isIn(own);
+        request.setSequence(own);
         return own;
     }
 

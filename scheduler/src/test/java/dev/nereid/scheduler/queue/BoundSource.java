@@ -95,7 +95,7 @@ public final class BoundSource implements WorkSource {
                 slot = new Slot();
                 slots.put(position.id(), slot);
             }
-            request.waitsAt(slot.position(request));
+            request.setPosition(slot.position(request));
             if (request.isWaiting()) {
                 slot.waiting.add(request);
                 changed.signalAll();

@@ -124,7 +124,7 @@ final class RescheduledRequestsTest {
         List<ScheduledRequest> rescheduled = new ArrayList<>();
         for (Executable inputs : handle.taken()) {
             ScheduledRequest request = inputs.request();
-            request.waitsAt(rescheduler().newPosition(request));
+            request.setPosition(rescheduler().newPosition(request));
             assertThat(request.reschedule(1, 0)).isTrue();
             rescheduled.add(request);
         }
