@@ -101,7 +101,10 @@ final class BatchEnds {
      * @param rescheduled receives the rescheduled requests
      */
     static void reschedule(
-            BackendRequest[] executed, @Nullable Rescheduler rescheduler, List<ScheduledRequest> rescheduled, long nowNanos) {
+            BackendRequest[] executed,
+            @Nullable Rescheduler rescheduler,
+            List<ScheduledRequest> rescheduled,
+            long nowNanos) {
         int ofClients = 0;
         Runnable releases = null;
         for (BackendRequest request : executed) {
