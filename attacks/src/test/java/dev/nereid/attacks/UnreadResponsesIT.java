@@ -30,7 +30,7 @@ final class UnreadResponsesIT {
     }
 
     @Test
-    @Tag("open") // other clients wait for up to 1.4 s; see docs/plans/hostile-clients.md
+    @Tag("open") // other clients wait for up to 1.4 s; see docs/status.md
     void pipelinedRequestsDelayOthersByASecondAtMost() throws Exception {
         victim.attack(UnreadResponsesIT::pipelineRequests);
     }
@@ -61,7 +61,7 @@ final class UnreadResponsesIT {
     }
 
     @Test
-    @Tag("open") // other clients wait for up to 1.6 s; see docs/plans/hostile-clients.md
+    @Tag("open") // other clients wait for up to 1.6 s; see docs/status.md
     void callsWithAWindowOfZeroDelayOthersByASecondAtMost() throws Exception {
         victim.attack(UnreadResponsesIT::callWithAWindowOfZero);
     }
