@@ -162,12 +162,17 @@ final class CheckCommitsTest {
     @Test
     void skipsShallowClones() throws IOException, InterruptedException {
         commit(WRONG);
-        git("clone", "--quiet", "--depth=1", "file://" + repository, directory.resolve("clone").toString());
+        git(
+                "clone",
+                "--quiet",
+                "--depth=1",
+                "file://" + repository,
+                directory.resolve("clone").toString());
         repository = directory.resolve("clone");
 
         assertThat(check())
-                .isEqualTo(skipped(
-                        "shallow clone: the commits of main are not known (git fetch --unshallow gets them)"));
+                .isEqualTo(
+                        skipped("shallow clone: the commits of main are not known (git fetch --unshallow gets them)"));
     }
 
     @Test
@@ -193,8 +198,8 @@ final class CheckCommitsTest {
     void skipsMachinesWithoutGit() throws IOException, InterruptedException {
         Path programs = Files.createDirectory(directory.resolve("programs"));
         for (String program : List.of("bash", "dirname", "sed", "tr")) {
-            Path wrapper = Files.writeString(
-                    programs.resolve(program), "#!/bin/sh\nexec " + find(program) + " \"$@\"\n");
+            Path wrapper =
+                    Files.writeString(programs.resolve(program), "#!/bin/sh\nexec " + find(program) + " \"$@\"\n");
             assertThat(wrapper.toFile().setExecutable(true)).isTrue();
         }
         commit(WRONG);
@@ -206,7 +211,8 @@ final class CheckCommitsTest {
 
     @Test
     void checksMessagesAsTheHookOfTheGuideForContributors() throws IOException, InterruptedException {
-        MarkdownPage guide = new MarkdownPage(Files.readString(TestPaths.checkout().resolve("CONTRIBUTING.md")));
+        MarkdownPage guide =
+                new MarkdownPage(Files.readString(TestPaths.checkout().resolve("CONTRIBUTING.md")));
         for (String command : guide.section("Commits").commands()) {
             assertThat(run(Map.of(), "sh", "-e", "-c", command).status()).isZero();
         }
@@ -247,10 +253,7 @@ final class CheckCommitsTest {
 
     private static void copyScript(Path target) throws IOException {
         Files.createDirectories(target.resolve(".ci"));
-        Files.copy(
-                TestPaths.checkout().resolve(SCRIPT),
-                target.resolve(SCRIPT),
-                StandardCopyOption.COPY_ATTRIBUTES);
+        Files.copy(TestPaths.checkout().resolve(SCRIPT), target.resolve(SCRIPT), StandardCopyOption.COPY_ATTRIBUTES);
         Files.copy(TestPaths.checkout().resolve("pom.xml"), target.resolve("pom.xml"));
     }
 
