@@ -86,12 +86,12 @@ final class CheckCommitsTest {
 
     @Test
     void reportsFaultsOfBodies() throws IOException, InterruptedException {
-        commit(RIGHT + "\nwithout a blank line\n" + "word ".repeat(21));
+        commit(RIGHT + "\nwithout a blank line\n" + "word ".repeat(25));
 
         assertThat(check().out())
                 .contains(
                         "    line 2: 'without a blank line' (expected: a blank line)\n",
-                        "    line 3: 104 characters (expected: at most 100)\n");
+                        "    line 3: 124 characters (expected: at most 120)\n");
     }
 
     @Test
