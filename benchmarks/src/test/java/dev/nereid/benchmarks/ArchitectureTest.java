@@ -13,7 +13,6 @@ import dev.nereid.benchmarks.process.EchoMain;
 import dev.nereid.distribution.PackageRules;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -26,7 +25,6 @@ final class ArchitectureTest {
         return Stream.of(
                 PackageRules.noCyclesOfPackages(),
                 PackageRules.noLargeCyclesOfClasses(),
-                PackageRules.size(Set.of()),
                 noClasses()
                         .that()
                         .doNotBelongToAnyOf(Main.class, EchoMain.class, GpuCheck.class)

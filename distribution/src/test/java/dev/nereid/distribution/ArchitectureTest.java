@@ -28,7 +28,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.ServiceLoader;
-import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
@@ -90,9 +89,6 @@ class ArchitectureTest {
     private static final String NULLNESS = "org.jspecify..";
     private static final String ONNX_RUNTIME_JAVA_API = "ai.onnxruntime..";
     private static final String[] TRANSPORTS = {"io.vertx..", "io.netty..", "io.grpc.."};
-
-    /** The SPI stays one package: plugins are compiled against its names. */
-    private static final Set<String> LARGE_PACKAGES = Set.of("dev.nereid.spi");
 
     private static final JavaClasses CODE = new ClassFileImporter().importPaths(classDirectories());
 
@@ -383,7 +379,6 @@ class ArchitectureTest {
                 LayerRules.backendPython(),
                 PackageRules.noCyclesOfPackages(),
                 PackageRules.noLargeCyclesOfClasses(),
-                PackageRules.size(LARGE_PACKAGES),
                 classes().that().resideInAPackage("dev.nereid..").should(resideInNullMarkedPackage()));
     }
 

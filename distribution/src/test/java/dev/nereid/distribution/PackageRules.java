@@ -26,70 +26,16 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * Rules of packages: their size, and cycles of packages and of classes. Static functions only.
+ * Rules against cycles of packages and of classes. Static functions only.
  *
  * <p>A nested class belongs to its outermost one. A package and its subpackages are different packages.
  */
 public final class PackageRules {
     private static final String ALL = "dev.nereid..";
     private static final String GENERATED = "..jmh_generated..";
-    private static final int MAX_TYPES = 30;
     private static final int MAX_CYCLE = 5;
 
     private PackageRules() {}
-
-    /**
-     * Returns the rule about the size of packages.
-     *
-     * @param excepted the names of packages that are larger
-     */
-    public static ArchRule size(Set<String> excepted) {
-        return classes()
-                .that()
-                .resideInAPackage(ALL)
-                .and()
-                .resideOutsideOfPackage(GENERATED)
-                .should(new ArchCondition<>("reside in a package of at most " + MAX_TYPES + " types") {
-                    private Map<String, Set<String>> typesByPackage = new TreeMap<>();
-
-                    @Override
-                    public void init(Collection<JavaClass> all) {
-                        typesByPackage = new TreeMap<>();
-                        for (JavaClass type : all) {
-                            if (!type.getSimpleName().equals("package-info")) {
-                                typesByPackage
-                                        .computeIfAbsent(type.getPackageName(), name -> new TreeSet<>())
-                                        .add(outermost(type));
-                            }
-                        }
-                    }
-
-                    @Override
-                    public void check(JavaClass type, ConditionEvents events) {
-                        // Once for all: see finish.
-                    }
-
-                    @Override
-                    public void finish(ConditionEvents events) {
-                        typesByPackage.forEach((name, types) -> {
-                            boolean large = types.size() > MAX_TYPES;
-                            if (large != excepted.contains(name)) {
-                                events.add(SimpleConditionEvent.violated(
-                                        types,
-                                        name + ": " + types.size() + " types"
-                                                + (large ? "" : " (expected: more, or no exception)")));
-                            }
-                        });
-                        for (String name : excepted) {
-                            if (!typesByPackage.containsKey(name)) {
-                                events.add(SimpleConditionEvent.violated(
-                                        name, name + ": no such package (expected: no exception)"));
-                            }
-                        }
-                    }
-                })
-                .because("readers look for a type in the list of its package");
-    }
 
     /** Returns the rule against package cycles. */
     public static SliceRule noCyclesOfPackages() {
