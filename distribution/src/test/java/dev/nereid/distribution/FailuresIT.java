@@ -105,7 +105,21 @@ final class FailuresIT {
             HttpResponse<String> refused = infer(server, "other", 4);
             assertThat(refused.statusCode()).isEqualTo(503);
             assertThat(refused.body()).contains("out of memory: the server has to be started again");
-            server.awaitErr("server refuses requests: out of memory");
+            server.awaitErr("out of memory: the server refuses requests, and has to be started again");
+
+            server.signal("TERM");
+            assertThat(server.awaitEnd().status()).isIn(0, 1);
+        }
+    }
+
+    @Test
+    void aHeapThatStaysFullLeavesAServerThatEndsIfTheProcessIsToStay() throws Exception {
+        try (InstalledServer server = serve(SMALL_HEAP, "--exit-on-out-of-memory=false", "--exit-timeout-secs=5")) {
+            send(server, "trouble", TroubleBackendProvider.KEEP_HEAP);
+            server.awaitErr("out of memory: the server refuses requests, and has to be started again");
+
+            assertThat(status(server, "/v2/health/live")).isEqualTo(400);
+            assertThat(infer(server, "other", 4).statusCode()).isEqualTo(503);
 
             server.signal("TERM");
             assertThat(server.awaitEnd().status()).isIn(0, 1);

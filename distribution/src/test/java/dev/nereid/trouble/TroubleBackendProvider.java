@@ -66,6 +66,10 @@ public final class TroubleBackendProvider implements BackendProvider {
     public static final int EXIT_ELSEWHERE = -12;
     public static final int CALL = -13;
     public static final int LEAK_HEAP = -14;
+
+    /** Fills the heap, and keeps it full. */
+    public static final int KEEP_HEAP = -30;
+
     public static final int KEEP_RESPONSE = -15;
     public static final int FORGET_RESPONSE = -16;
     public static final int KEEP_SENDER = -25;
@@ -92,6 +96,8 @@ public final class TroubleBackendProvider implements BackendProvider {
     public static final int STATUS = 7;
 
     private static final int CHUNK = 1 << 20;
+    private static final int MIN_CHUNK = 1 << 8;
+    private static final List<byte[]> FULL = new ArrayList<>();
 
     /** The part of the largest heap that {@link #LEAK_HEAP} fills. */
     private static final double LEAKED_PART = 0.9;
@@ -180,8 +186,9 @@ public final class TroubleBackendProvider implements BackendProvider {
                 Tensor input = request.input("INPUT0").orElseThrow();
                 switch ((int) input.data().get(FLOAT, 0)) {
                     case EXIT -> System.exit(STATUS);
-                    case FILL_HEAP -> fill();
-                    case FILL_HEAP_ELSEWHERE -> Thread.ofPlatform().start(() -> fill());
+                    case FILL_HEAP -> fill(new ArrayList<>());
+                    case KEEP_HEAP -> fill(FULL);
+                    case FILL_HEAP_ELSEWHERE -> Thread.ofPlatform().start(() -> fill(new ArrayList<>()));
                     case FILL_METASPACE -> define();
                     case RECURSE -> request.fail(new BackendException(ErrorCode.INTERNAL, "depth " + depth(1)));
                     case LEAK_THREADS -> leakThreads(gate());
@@ -334,12 +341,19 @@ public final class TroubleBackendProvider implements BackendProvider {
             return (double) (runtime.totalMemory() - runtime.freeMemory()) / runtime.maxMemory();
         }
 
-        private static int fill() {
-            List<byte[]> chunks = new ArrayList<>();
-            while (chunks.size() < Integer.MAX_VALUE) {
-                chunks.add(new byte[CHUNK]);
+        /** Allocates chunks of decreasing sizes, so that less and less is left, and then one too many. */
+        private static void fill(List<byte[]> chunks) {
+            for (int size = CHUNK; ; size = Math.max(MIN_CHUNK, size / 2)) {
+                try {
+                    while (chunks.size() < Integer.MAX_VALUE) {
+                        chunks.add(new byte[size]);
+                    }
+                } catch (OutOfMemoryError e) {
+                    if (size == MIN_CHUNK) {
+                        throw e;
+                    }
+                }
             }
-            return chunks.size();
         }
 
         /** Starts threads that stay as long as the gate, and for good without one. */
