@@ -81,21 +81,21 @@ public record CallChain(List<String> models, List<Hold> holds) {
         return new CallChain(longer, union(holds, other.holds));
     }
 
-    private static List<Hold> union(List<Hold> one, List<Hold> other) {
-        Set<Hold> all = new LinkedHashSet<>(one);
-        all.addAll(other);
+    private static List<Hold> union(List<Hold> first, List<Hold> second) {
+        Set<Hold> all = new LinkedHashSet<>(first);
+        all.addAll(second);
         return List.copyOf(all);
     }
 
     /**
      * Returns the path to a model, as in error messages.
      *
-     * @param to the name of the model that is to get the request
+     * @param target the name of the model that is to get the request
      * @return the names, like {@code a -> b -> a}; the middle of a long path is left out
      */
-    public String path(String to) {
+    public String path(String target) {
         List<String> names = new ArrayList<>(models);
-        names.add(to);
+        names.add(target);
         if (names.size() > 2 * WRITTEN) {
             List<String> ends = new ArrayList<>(names.subList(0, WRITTEN));
             ends.add("...");

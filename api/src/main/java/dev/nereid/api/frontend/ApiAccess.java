@@ -81,8 +81,8 @@ public final class ApiAccess {
         if (rule == null) {
             return Optional.empty();
         }
-        String given = headers.apply(rule.header);
-        boolean matches = given != null && MessageDigest.isEqual(given.getBytes(UTF_8), rule.secret.getBytes(UTF_8));
+        String value = headers.apply(rule.header);
+        boolean matches = value != null && MessageDigest.isEqual(value.getBytes(UTF_8), rule.secret.getBytes(UTF_8));
         return matches ? Optional.empty() : Optional.of(rule.header);
     }
 }

@@ -34,8 +34,8 @@ public final class FlowSignal implements ResponseFlow {
     }
 
     @Override
-    public void whenOpen(Runnable given) {
-        action.set(requireNonNull(given, "action"));
+    public void whenOpen(Runnable action) {
+        this.action.set(requireNonNull(action, "action"));
         check();
     }
 

@@ -16,7 +16,7 @@ import java.util.OptionalLong;
 public record OverdueControl(String model, OptionalLong version, Kind kind, long count) {
     /** The order by model, version and kind. */
     public static final Comparator<OverdueControl> ORDER = Comparator.comparing(OverdueControl::model)
-            .thenComparingLong(one -> one.version().orElse(0))
+            .thenComparingLong(control -> control.version().orElse(0))
             .thenComparing(OverdueControl::kind);
 
     /** The step in the life of a model version. */
