@@ -25,11 +25,11 @@ public record OptionValues(Parameters values) {
      * @throws BackendException if the value begins with no number, or with one beyond 32 bits
      */
     public OptionalInt number(String name) {
-        Optional<String> given = values.text(name);
-        if (given.isEmpty()) {
+        Optional<String> value = values.text(name);
+        if (value.isEmpty()) {
             return OptionalInt.empty();
         }
-        String text = given.get();
+        String text = value.get();
         Matcher matcher = NUMBER.matcher(text);
         try {
             if (matcher.lookingAt()) {
