@@ -71,11 +71,11 @@ final class CudaOptions {
 
     /** Returns the option that a parameter gives by its number. */
     private static Optional<String> choice(OptionValues values, String name, List<String> choices) {
-        OptionalInt given = values.number(name);
-        if (given.isEmpty()) {
+        OptionalInt configured = values.number(name);
+        if (configured.isEmpty()) {
             return Optional.empty();
         }
-        int number = given.getAsInt();
+        int number = configured.getAsInt();
         if (number < 0 || number >= choices.size()) {
             throw values.refused(
                     "unsupported " + name + " value '" + number + "' is requested",

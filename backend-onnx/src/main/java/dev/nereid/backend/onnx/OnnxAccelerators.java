@@ -42,9 +42,9 @@ final class OnnxAccelerators {
                     + "_execution_accelerator";
             int count = settings.values(path).size();
             for (int i = 0; i < count; i++) {
-                String one = path + "." + i;
+                String element = path + "." + i;
                 accelerators.add(new Accelerator(
-                        kind, settings.value(one + ".name").orElse(""), settings.entries(one + ".parameters")));
+                        kind, settings.value(element + ".name").orElse(""), settings.entries(element + ".parameters")));
             }
         }
         return accelerators;

@@ -143,8 +143,8 @@ final class OnnxInstance implements ModelInstance {
     private void takeState(OnnxSignature.Output state, Batch batch) throws OrtException {
         OrtValue value = execution.takeOutput(state.index());
         try {
-            Shape given = Shape.of(value.shape());
-            Shape shape = given.rank() == 0 ? state.scalarShape().orElse(given) : given;
+            Shape actual = Shape.of(value.shape());
+            Shape shape = actual.rank() == 0 ? state.scalarShape().orElse(actual) : actual;
             if (state.type() == DataType.BYTES) {
                 value.copyStrings(batch.state(state.name())
                         .allocateBytes(shape, value.stringBytes())
@@ -184,8 +184,8 @@ final class OnnxInstance implements ModelInstance {
     private void take(OnnxSignature.Output output, Batch batch, Map<String, Tensor> shared) throws OrtException {
         OrtValue value = execution.takeOutput(output.index());
         try {
-            Shape given = Shape.of(value.shape());
-            Shape shape = given.rank() == 0 ? output.scalarShape().orElse(given) : given;
+            Shape actual = Shape.of(value.shape());
+            Shape shape = actual.rank() == 0 ? output.scalarShape().orElse(actual) : actual;
             if (output.type() == DataType.BYTES) {
                 Tensor target = batch.allocateBytes(output.name(), shape, value.stringBytes());
                 value.copyStrings(target.data());

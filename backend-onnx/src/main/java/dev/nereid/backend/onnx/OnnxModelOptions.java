@@ -182,14 +182,14 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
     }
 
     private static Map<String, String> sessionConfig(OptionValues values) {
-        Parameters given = values.values().under(OnnxParameters.SESSION_PREFIX);
-        if (given.value(EXTERNAL_DATA_DIRECTORY).isPresent()) {
-            throw given.invalid(
+        Parameters session = values.values().under(OnnxParameters.SESSION_PREFIX);
+        if (session.value(EXTERNAL_DATA_DIRECTORY).isPresent()) {
+            throw session.invalid(
                     EXTERNAL_DATA_DIRECTORY,
                     "external data beside the model's file: ONNX Runtime maps it, and is given private copies");
         }
         Map<String, String> config = new HashMap<>(WAITING);
-        given.asMap().forEach((key, value) -> config.put(key, value.toString()));
+        session.asMap().forEach((key, value) -> config.put(key, value.toString()));
         return config;
     }
 

@@ -201,7 +201,7 @@ final class OnnxValidation {
         if (model.rank() == 0) {
             checkScalar(spec, configured);
             if (info.hasShape() && settings.batches()) {
-                throw hasNoBatch(spec, model); // it would produce one item for any size of the batch
+                throw noBatchDimension(spec, model); // it would produce one item for any size of the batch
             }
         } else if (settings.batches()) {
             checkBatch(spec, model, configured, exact);
@@ -226,7 +226,7 @@ final class OnnxValidation {
 
     private void checkBatch(TensorSpec spec, Shape model, Shape configured, boolean exact) {
         if (model.dim(0) != Shape.VARIABLE) {
-            throw hasNoBatch(spec, model);
+            throw noBatchDimension(spec, model);
         }
         Shape full = configured.prepend(Shape.VARIABLE);
         if (!fits(model, full, exact)) {
@@ -242,7 +242,7 @@ final class OnnxValidation {
         return exact ? model.equals(configured) : model.accepts(configured);
     }
 
-    private BackendException hasNoBatch(TensorSpec spec, Shape model) {
+    private BackendException noBatchDimension(TensorSpec spec, Shape model) {
         return OnnxErrors.invalid("model '" + settings.name() + "', tensor '" + spec.name()
                 + "': for the model to support batching the shape should have at least 1 dimension and the first"
                 + " dimension must be -1; but shape expected by the model is " + model);
