@@ -88,22 +88,23 @@ final class Completion {
         return withPolicy(model, completion, completed.decoupled());
     }
 
-    private static ModelCompletion withPolicy(ModelContext model, ModelCompletion completion, Optional<Boolean> given) {
-        if (given.isEmpty()) {
+    private static ModelCompletion withPolicy(
+            ModelContext model, ModelCompletion completion, Optional<Boolean> decoupled) {
+        if (decoupled.isEmpty()) {
             return completion;
         }
         ModelSettings settings = model.settings();
         boolean isConfigured = settings.value("model_transaction_policy").isPresent();
-        if (isConfigured && settings.decoupled() != given.get()) {
+        if (isConfigured && settings.decoupled() != decoupled.get()) {
             model.logger()
                     .log(
                             Level.WARNING,
                             "model ''{0}'': auto_complete_config sets decoupled {1}; the configured {2} stays",
                             settings.name(),
-                            given.get(),
+                            decoupled.get(),
                             settings.decoupled());
         }
-        return isConfigured ? completion : completion.withDecoupled(given.get());
+        return isConfigured ? completion : completion.withDecoupled(decoupled.get());
     }
 
     /** Reads the JSON that a process has sent. */

@@ -199,36 +199,36 @@ final class ArchiveUnpacker {
     }
 
     private void writeLink(TarEntry entry, Path target) throws IOException {
-        Path to;
+        Path linked;
         try {
-            to = Path.of(checked(entry.link(), entry.name()));
+            linked = Path.of(checked(entry.link(), entry.name()));
         } catch (InvalidPathException e) {
             skip(entry.name());
             return;
         }
         replace(target, entry.name());
-        Files.createSymbolicLink(target, to);
+        Files.createSymbolicLink(target, linked);
     }
 
     /** A hard link names an entry of the archive that has been written before. */
     private void writeHardLink(TarEntry entry, Path target) throws IOException {
-        Path to = root;
+        Path linked = root;
         try {
             List<String> names = names(entry.link());
             for (String name : names) {
-                if (Files.isSymbolicLink(to)) {
+                if (Files.isSymbolicLink(linked)) {
                     throw throughLink(entry.name());
                 }
-                to = to.resolve(name);
+                linked = linked.resolve(name);
             }
         } catch (InvalidPathException e) {
             skip(entry.name());
             return;
         }
-        if (Files.isSymbolicLink(to)) {
-            Files.createSymbolicLink(target, Files.readSymbolicLink(to));
-        } else if (Files.isRegularFile(to, LinkOption.NOFOLLOW_LINKS)) {
-            Files.createLink(target, to);
+        if (Files.isSymbolicLink(linked)) {
+            Files.createSymbolicLink(target, Files.readSymbolicLink(linked));
+        } else if (Files.isRegularFile(linked, LinkOption.NOFOLLOW_LINKS)) {
+            Files.createLink(target, linked);
         } else {
             throw new ArchiveException("'" + entry.name() + "' is a link to '" + entry.link()
                     + "', which the archive does not have before it");

@@ -196,23 +196,23 @@ public final class ProgramScan {
     }
 
     /** Returns whether few letters differ, are missing or are added. */
-    private static boolean isNear(String one, String other) {
-        if (Math.abs(one.length() - other.length()) > MAX_DISTANCE) {
+    private static boolean isNear(String first, String second) {
+        if (Math.abs(first.length() - second.length()) > MAX_DISTANCE) {
             return false;
         }
-        int[] before = new int[other.length() + 1];
-        for (int j = 0; j <= other.length(); j++) {
+        int[] before = new int[second.length() + 1];
+        for (int j = 0; j <= second.length(); j++) {
             before[j] = j;
         }
-        for (int i = 1; i <= one.length(); i++) {
-            int[] row = new int[other.length() + 1];
+        for (int i = 1; i <= first.length(); i++) {
+            int[] row = new int[second.length() + 1];
             row[0] = i;
-            for (int j = 1; j <= other.length(); j++) {
-                int change = before[j - 1] + (one.charAt(i - 1) == other.charAt(j - 1) ? 0 : 1);
+            for (int j = 1; j <= second.length(); j++) {
+                int change = before[j - 1] + (first.charAt(i - 1) == second.charAt(j - 1) ? 0 : 1);
                 row[j] = Math.min(change, 1 + Math.min(before[j], row[j - 1]));
             }
             before = row;
         }
-        return before[other.length()] <= MAX_DISTANCE;
+        return before[second.length()] <= MAX_DISTANCE;
     }
 }

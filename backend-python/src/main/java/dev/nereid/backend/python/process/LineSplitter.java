@@ -41,25 +41,25 @@ final class LineSplitter {
 
     /** Takes bytes. */
     void add(byte[] bytes, int count) {
-        int from = 0;
-        while (from < count) {
-            byte b = bytes[from];
+        int start = 0;
+        while (start < count) {
+            byte b = bytes[start];
             if (b == '\n') {
                 end(false);
-                from++;
+                start++;
             } else if (b == '\r') {
                 returned = true;
-                from++;
+                start++;
             } else {
                 if (returned) {
                     end(true);
                 }
-                int to = from + 1;
-                while (to < count && bytes[to] != '\n' && bytes[to] != '\r') {
-                    to++;
+                int end = start + 1;
+                while (end < count && bytes[end] != '\n' && bytes[end] != '\r') {
+                    end++;
                 }
-                append(bytes, from, to);
-                from = to;
+                append(bytes, start, end);
+                start = end;
             }
         }
     }
@@ -71,11 +71,11 @@ final class LineSplitter {
         }
     }
 
-    private void append(byte[] bytes, int from, int to) {
-        int kept = Math.min(to - from, MAX_LINE - length);
-        System.arraycopy(bytes, from, line, length, kept);
+    private void append(byte[] bytes, int start, int end) {
+        int kept = Math.min(end - start, MAX_LINE - length);
+        System.arraycopy(bytes, start, line, length, kept);
         length += kept;
-        more += to - from - kept;
+        more += end - start - kept;
     }
 
     private void end(boolean update) {

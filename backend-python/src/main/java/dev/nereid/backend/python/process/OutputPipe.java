@@ -100,8 +100,8 @@ public final class OutputPipe implements AutoCloseable {
 
         @Override
         public int read() throws IOException {
-            byte[] one = new byte[1];
-            return read(one, 0, 1) < 0 ? -1 : Byte.toUnsignedInt(one[0]);
+            byte[] single = new byte[1];
+            return read(single, 0, 1) < 0 ? -1 : Byte.toUnsignedInt(single[0]);
         }
 
         @Override
