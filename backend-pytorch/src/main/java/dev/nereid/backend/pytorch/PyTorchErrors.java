@@ -73,9 +73,11 @@ final class PyTorchErrors {
         if (message.getBytes(StandardCharsets.UTF_8).length <= MAX_BYTES) {
             return message;
         }
-        int from = message.indexOf(SERIALIZED);
-        int to = message.indexOf(ORIGINAL);
-        String shorter = from >= 0 && to > from ? message.substring(0, from) + message.substring(to) : message;
+        int cutStart = message.indexOf(SERIALIZED);
+        int cutEnd = message.indexOf(ORIGINAL);
+        String shorter = cutStart >= 0 && cutEnd > cutStart
+                ? message.substring(0, cutStart) + message.substring(cutEnd)
+                : message;
         byte[] bytes = shorter.getBytes(StandardCharsets.UTF_8);
         if (bytes.length <= MAX_BYTES) {
             return shorter;

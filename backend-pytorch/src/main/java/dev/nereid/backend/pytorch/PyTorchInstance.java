@@ -172,17 +172,17 @@ final class PyTorchInstance implements ModelInstance {
         /** Passes an output that has fewer rows than the batch: requests that find none fail. */
         private void putRows(PyTorchSignature.Output output, int index, Batch batch) {
             TorchOutput value = values.get(index);
-            int from = 0;
+            int start = 0;
             for (InferenceRequest request : batch.requests()) {
-                int to = from + request.batchSize();
-                if (to > value.shape().dim(0)) {
-                    request.fail(tooFewRows(output, value, request, to));
+                int end = start + request.batchSize();
+                if (end > value.shape().dim(0)) {
+                    request.fail(tooFewRows(output, value, request, end));
                 } else if (output.isState()) {
-                    request.state(output.name()).put(slice(value, from, to), use(index));
+                    request.state(output.name()).put(slice(value, start, end), use(index));
                 } else {
-                    request.response().put(output.name(), slice(value, from, to), use(index));
+                    request.response().put(output.name(), slice(value, start, end), use(index));
                 }
-                from = to;
+                start = end;
             }
         }
 
@@ -201,19 +201,19 @@ final class PyTorchInstance implements ModelInstance {
         }
 
         private void putStringRows(PyTorchSignature.Output output, TorchOutput value, Batch batch) {
-            int from = 0;
+            int start = 0;
             for (InferenceRequest request : batch.requests()) {
-                int to = from + request.batchSize();
-                if (to > value.shape().dim(0)) {
-                    request.fail(tooFewRows(output, value, request, to));
+                int end = start + request.batchSize();
+                if (end > value.shape().dim(0)) {
+                    request.fail(tooFewRows(output, value, request, end));
                 } else {
-                    long bytes = value.stringBytes(from, to);
+                    long bytes = value.stringBytes(start, end);
                     Tensor target = output.isState()
-                            ? request.state(output.name()).allocateBytes(stateShape(to - from), bytes)
-                            : request.response().allocateBytes(output.name(), Shape.of(to - from), bytes);
-                    value.copyStrings(from, to, target.data());
+                            ? request.state(output.name()).allocateBytes(stateShape(end - start), bytes)
+                            : request.response().allocateBytes(output.name(), Shape.of(end - start), bytes);
+                    value.copyStrings(start, end, target.data());
                 }
-                from = to;
+                start = end;
             }
         }
 
@@ -247,16 +247,16 @@ final class PyTorchInstance implements ModelInstance {
         return Tensor.of(value.type().orElseThrow(), value.shape(), value.data());
     }
 
-    private static Tensor slice(TorchOutput value, long from, long to) {
+    private static Tensor slice(TorchOutput value, long start, long end) {
         Shape shape = value.shape();
         long[] dims = shape.toArray();
-        dims[0] = to - from;
+        dims[0] = end - start;
         MemorySegment data = value.data();
         long rowBytes = shape.dim(0) == 0 ? 0 : data.byteSize() / shape.dim(0);
         return Tensor.of(
                 value.type().orElseThrow(),
                 Shape.of(dims),
-                data.byteSize() == 0 ? data : data.asSlice(from * rowBytes, (to - from) * rowBytes));
+                data.byteSize() == 0 ? data : data.asSlice(start * rowBytes, (end - start) * rowBytes));
     }
 
     private static BackendException tooFewRows(

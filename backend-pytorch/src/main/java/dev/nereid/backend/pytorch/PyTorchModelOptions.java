@@ -64,11 +64,11 @@ record PyTorchModelOptions(
     }
 
     private static OptionalInt threads(OptionValues values, String name) {
-        OptionalInt given = values.number(name);
-        if (given.isPresent() && given.getAsInt() > MAX_THREADS) {
-            throw values.refused(given.getAsInt() + " threads", name, "at most " + MAX_THREADS);
+        OptionalInt configured = values.number(name);
+        if (configured.isPresent() && configured.getAsInt() > MAX_THREADS) {
+            throw values.refused(configured.getAsInt() + " threads", name, "at most " + MAX_THREADS);
         }
-        return given.isPresent() && given.getAsInt() > 0 ? given : OptionalInt.empty();
+        return configured.isPresent() && configured.getAsInt() > 0 ? configured : OptionalInt.empty();
     }
 
     /** Says whether as many threads are for each of other instances. */

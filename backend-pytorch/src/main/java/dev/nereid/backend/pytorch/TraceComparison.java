@@ -85,9 +85,9 @@ final class TraceComparison {
     private boolean succeeds(Arena arena, TorchExecution execution) {
         Optional<List<Tensor>> inputs = inputs(arena, false);
         try {
-            inputs.ifPresent(given -> {
+            inputs.ifPresent(tensors -> {
                 try {
-                    execution.run(given).forEach(TorchOutput::close);
+                    execution.run(tensors).forEach(TorchOutput::close);
                 } catch (TorchException e) {
                     throw PyTorchErrors.ofExecution(e);
                 }

@@ -67,11 +67,11 @@ public final class TorchOutput implements AutoCloseable {
      * Takes over a tensor.
      *
      * @param key its key in a dictionary; otherwise empty
-     * @param given the tensor, owned by the output from now on, also if this throws
+     * @param source the tensor, owned by the output from now on, also if this throws
      * @param copied whether an execution may change its memory later
      */
-    static TorchOutput tensor(String key, Tensor given, boolean copied) {
-        Tensor tensor = given;
+    static TorchOutput tensor(String key, Tensor source, boolean copied) {
+        Tensor tensor = source;
         try {
             if (tensor.layout().value != Layout.Strided.value || tensor.is_nested()) {
                 tensor.close();
@@ -196,13 +196,13 @@ public final class TorchOutput implements AutoCloseable {
     /**
      * Returns the size of texts with their lengths.
      *
-     * @param from the index of the first text
-     * @param to the index behind the last one
+     * @param start the index of the first text
+     * @param end the index behind the last one
      * @return the size in bytes
      */
-    public long stringBytes(int from, int to) {
+    public long stringBytes(int start, int end) {
         long bytes = 0;
-        for (int i = from; i < to; i++) {
+        for (int i = start; i < end; i++) {
             bytes += Integer.BYTES + (long) texts[i].length;
         }
         return bytes;
@@ -211,13 +211,13 @@ public final class TorchOutput implements AutoCloseable {
     /**
      * Copies texts with their lengths.
      *
-     * @param from the index of the first text
-     * @param to the index behind the last one
+     * @param start the index of the first text
+     * @param end the index behind the last one
      * @param target memory of {@link #stringBytes} bytes
      */
-    public void copyStrings(int from, int to, MemorySegment target) {
+    public void copyStrings(int start, int end, MemorySegment target) {
         long position = 0;
-        for (int i = from; i < to; i++) {
+        for (int i = start; i < end; i++) {
             target.set(LENGTH, position, texts[i].length);
             position += Integer.BYTES;
             MemorySegment.copy(texts[i], 0, target, ValueLayout.JAVA_BYTE, position, texts[i].length);

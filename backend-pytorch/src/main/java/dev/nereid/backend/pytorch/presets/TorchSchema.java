@@ -50,12 +50,12 @@ public record TorchSchema(List<TorchArgument> arguments, String result, Optional
     /** Reads the schema of a method. */
     static TorchSchema of(Method method, boolean withExamples) {
         FunctionSchema schema = method.function().getSchema();
-        Argument given = schema.arguments();
+        Argument declared = schema.arguments();
         List<TorchArgument> arguments = new ArrayList<>();
         Graph graph = method.graph();
         ValueArrayRef inputs = graph.inputs();
-        for (int i = 1; i < given.limit(); i++) { // the first one is the module
-            Argument argument = given.getPointer(i);
+        for (int i = 1; i < declared.limit(); i++) { // the first one is the module
+            Argument argument = declared.getPointer(i);
             Type type = argument.type().get();
             Optional<TorchArgument.Example> example = withExamples && i < inputs.size()
                     ? example(inputs.at(i).type().get())
