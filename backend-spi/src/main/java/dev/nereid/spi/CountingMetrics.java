@@ -154,7 +154,9 @@ final class CountingMetrics implements Metrics {
                 used.set(all.series()
                         .compute(
                                 copy,
-                                (_, one) -> one != null && one.tryUse() ? one : new Series(name, copy, numbers.get())));
+                                (_, present) -> present != null && present.tryUse()
+                                        ? present
+                                        : new Series(name, copy, numbers.get())));
             }
             return all;
         });

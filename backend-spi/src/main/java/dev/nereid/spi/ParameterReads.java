@@ -86,7 +86,7 @@ final class ParameterReads {
 
     static long integer(Parameters from, String name, Object value, long min, long max) {
         long integer = switch (value) {
-            case Long given -> given;
+            case Long parsed -> parsed;
             case String text -> integer(from, name, text, min, max);
             default -> throw unexpected(from, name, value, "an integer, " + min + " to " + max);
         };
@@ -106,8 +106,8 @@ final class ParameterReads {
 
     static double number(Parameters from, String name, Object value, double min, double max) {
         double number = switch (value) {
-            case Long given -> given;
-            case Double given -> given;
+            case Long integer -> integer;
+            case Double parsed -> parsed;
             case String text -> number(from, name, text, min, max);
             default -> throw unexpected(from, name, value, "a number, " + bound(min) + " to " + bound(max));
         };

@@ -353,11 +353,11 @@ public final class Tensor {
     /**
      * Returns the same tensor with a name, in place of an earlier one.
      *
-     * @param given the name of an input or output, by which errors name the tensor
+     * @param newName the name of an input or output, by which errors name the tensor
      * @return a tensor on the same memory; this one if it has that name
      */
-    public Tensor withName(String given) {
-        return given.equals(name) ? this : new Tensor(type, shape, data, place, fence, given);
+    public Tensor withName(String newName) {
+        return newName.equals(name) ? this : new Tensor(type, shape, data, place, fence, newName);
     }
 
     /**

@@ -117,13 +117,13 @@ final class FunctionCompletion {
     }
 
     /** Returns whether some tensor can have both shapes. */
-    private static boolean fits(Shape one, Shape other) {
-        if (one.rank() != other.rank()) {
+    private static boolean fits(Shape first, Shape second) {
+        if (first.rank() != second.rank()) {
             return false;
         }
-        for (int i = 0; i < one.rank(); i++) {
-            boolean isEqual = one.dim(i) == other.dim(i);
-            if (!isEqual && one.dim(i) != Shape.VARIABLE && other.dim(i) != Shape.VARIABLE) {
+        for (int i = 0; i < first.rank(); i++) {
+            boolean isEqual = first.dim(i) == second.dim(i);
+            if (!isEqual && first.dim(i) != Shape.VARIABLE && second.dim(i) != Shape.VARIABLE) {
                 return false;
             }
         }

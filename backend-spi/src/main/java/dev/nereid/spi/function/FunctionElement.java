@@ -178,7 +178,7 @@ final class FunctionElement {
                         .map(made -> Stream.concat(
                                         made.getModifiers().stream().map(Modifier::toString),
                                         Stream.of(made.toString()))
-                                .reduce((one, other) -> one + " " + other)
+                                .reduce((left, right) -> left + " " + right)
                                 .orElse(""))
                         .toList());
     }
