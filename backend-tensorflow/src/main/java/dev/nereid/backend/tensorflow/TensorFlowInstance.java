@@ -177,8 +177,8 @@ final class TensorFlowInstance implements ModelInstance {
                     "output '" + output.name() + "': data type " + value.type().text() + " (expected: " + output.type()
                             + ")");
         }
-        Shape given = Shape.of(value.shape());
-        return given.rank() == 0 ? output.scalarShape().orElse(given) : given;
+        Shape actual = Shape.of(value.shape());
+        return actual.rank() == 0 ? output.scalarShape().orElse(actual) : actual;
     }
 
     @Override

@@ -142,7 +142,7 @@ final class TensorFlowValidation {
         if (expected.rank() == 0) {
             checkScalar(spec, configured);
             if (settings.batches()) {
-                throw hasNoBatch(spec, expected); // it would produce one item for any size of the batch
+                throw noBatchDimension(spec, expected); // it would produce one item for any size of the batch
             }
         } else if (settings.batches()) {
             checkBatch(spec, expected, configured);
@@ -163,7 +163,7 @@ final class TensorFlowValidation {
 
     private void checkBatch(TensorSpec spec, Shape expected, Shape configured) {
         if (expected.dim(0) != Shape.VARIABLE) {
-            throw hasNoBatch(spec, expected);
+            throw noBatchDimension(spec, expected);
         }
         Shape full = configured.prepend(Shape.VARIABLE);
         if (!fits(expected, full)) {
@@ -189,7 +189,7 @@ final class TensorFlowValidation {
         return true;
     }
 
-    private BackendException hasNoBatch(TensorSpec spec, Shape expected) {
+    private BackendException noBatchDimension(TensorSpec spec, Shape expected) {
         return TensorFlowErrors.invalid("model '" + settings.name() + "', tensor '" + spec.name()
                 + "': for the model to support batching the shape should have at least 1 dimension and the first"
                 + " dimension must be -1; but shape expected by the model is " + expected);
