@@ -136,7 +136,7 @@ final class TensorRtBackend implements Backend {
 
     private LoadedEngine load(ModelContext context, TensorRtOptions options, int id) {
         Gpu gpu = found.gpus().stream()
-                .filter(one -> one.id() == id)
+                .filter(candidate -> candidate.id() == id)
                 .findFirst()
                 .orElseThrow(() -> new BackendException(
                         ErrorCode.UNAVAILABLE, "GPU " + id + ": not found (expected: one of " + found.gpus() + ")"));

@@ -265,17 +265,17 @@ final class TensorRtInstance implements ModelInstance {
             resources.gpu().await(executed, stream);
             resources.gpu().run(driver -> {
                 for (Copy output : execution.outputs) {
-                    long from = Optional.ofNullable(
+                    long source = Optional.ofNullable(
                                     execution.inPlace.get(output.binding().name()))
                             .orElseGet(() -> buffers.address(output.binding()));
                     // TensorRT writes shape tensors on the host.
                     if (output.tensor().byteSize() > 0
                             && !output.binding().tensor().isShapeTensor()) {
-                        long to = output.tensor().data().address();
+                        long target = output.tensor().data().address();
                         if (output.tensor().place().equals(device)) {
-                            driver.copy(from, to, output.tensor().byteSize(), stream);
+                            driver.copy(source, target, output.tensor().byteSize(), stream);
                         } else {
-                            driver.copyToHost(from, to, output.tensor().byteSize(), stream);
+                            driver.copyToHost(source, target, output.tensor().byteSize(), stream);
                         }
                     }
                 }
