@@ -103,8 +103,9 @@ final class FakeCatalog implements ModelCatalog {
     @Override
     public List<ModelStatistics> statistics(ModelRef model) {
         List<ModelStatistics> found = statistics.get().stream()
-                .filter(one -> one.model().name().equals(model.name()))
-                .filter(one -> model.version() == ModelRef.LATEST || one.model().version() == model.version())
+                .filter(entry -> entry.model().name().equals(model.name()))
+                .filter(entry ->
+                        model.version() == ModelRef.LATEST || entry.model().version() == model.version())
                 .toList();
         if (found.isEmpty()) {
             throw new InferenceException(

@@ -129,10 +129,10 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
      * Writes memory, as the work of the device does. Counts no copy.
      *
      * @param content the bytes
-     * @param to memory in this place of the same size
+     * @param target memory in this place of the same size
      */
-    public void write(MemorySegment content, MemorySegment to) {
-        content(to).copyFrom(content);
+    public void write(MemorySegment content, MemorySegment target) {
+        content(target).copyFrom(content);
     }
 
     /**

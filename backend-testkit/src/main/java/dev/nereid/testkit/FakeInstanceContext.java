@@ -88,9 +88,9 @@ public record FakeInstanceContext(
             throw new BackendException(
                     ErrorCode.UNSUPPORTED, "no memory in " + place + " (expected: memory of the host)");
         }
-        MemoryPlace given = place.isHost() ? MemoryPlace.HOST : place;
+        MemoryPlace used = place.isHost() ? MemoryPlace.HOST : place;
         try {
-            return new Allocated(memory.allocate(byteSize, given), given, new AtomicBoolean());
+            return new Allocated(memory.allocate(byteSize, used), used, new AtomicBoolean());
         } catch (InferenceException e) {
             throw new BackendException(e.code(), e.publicMessage());
         }

@@ -125,7 +125,7 @@ public final class FakeModelRequest implements ModelRequest {
                 ? OptionalLong.empty()
                 : causes.stream()
                         .mapToLong(request -> request.deadlineNanos().getAsLong())
-                        .reduce((one, other) -> one - other > 0 ? one : other);
+                        .reduce((first, second) -> first - second > 0 ? first : second);
     }
 
     public Parameters parameters() {
@@ -324,14 +324,14 @@ public final class FakeModelRequest implements ModelRequest {
     }
 
     @Override
-    public ModelRequest id(String given) {
-        id = given;
+    public ModelRequest id(String id) {
+        this.id = id;
         return this;
     }
 
     @Override
-    public ModelRequest priority(long given) {
-        priority = given;
+    public ModelRequest priority(long priority) {
+        this.priority = priority;
         return this;
     }
 
@@ -342,8 +342,8 @@ public final class FakeModelRequest implements ModelRequest {
     }
 
     @Override
-    public ModelRequest version(long given) {
-        version = OptionalLong.of(given);
+    public ModelRequest version(long version) {
+        this.version = OptionalLong.of(version);
         return this;
     }
 

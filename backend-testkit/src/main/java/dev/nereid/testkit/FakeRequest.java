@@ -170,11 +170,11 @@ public final class FakeRequest implements InferenceRequest {
     /**
      * Adds parameters.
      *
-     * @param given their names and values
+     * @param added their names and values
      * @return this request
      */
-    public FakeRequest withParameters(Parameters given) {
-        parameters.putAll(given.asMap());
+    public FakeRequest withParameters(Parameters added) {
+        parameters.putAll(added.asMap());
         return this;
     }
 

@@ -247,11 +247,11 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
     }
 
     @Override
-    public void onReady(Runnable given) {
-        requireNonNull(given, "action");
+    public void onReady(Runnable action) {
+        requireNonNull(action, "action");
         lock.lock();
         try {
-            action = given;
+            this.action = action;
         } finally {
             lock.unlock();
         }

@@ -96,8 +96,8 @@ public abstract class BackendContract {
     public final void readModel() {
         Optional<String> reason = provider().unavailable();
         assumeTrue(reason.isEmpty(), () -> "backend unavailable: " + reason.orElse(""));
-        ContractModel given = model();
-        model = given.cacheDirectory().isPresent() ? given : given.withCache(temporary);
+        ContractModel declared = model();
+        model = declared.cacheDirectory().isPresent() ? declared : declared.withCache(temporary);
         require(
                 !successful().isEmpty(),
                 "examples: none that succeeds (expected: at least one of ContractModel.with, also beside sequences)");
@@ -166,7 +166,7 @@ public abstract class BackendContract {
         return where(hasInput(TensorSpec.Trait.RAGGED), "allow_ragged_batch", () -> {
             List<ContractExample> examples = limited(successful());
             require(
-                    examples.stream().anyMatch(one -> !ContractChecks.fitTogether(examples.getFirst(), one)),
+                    examples.stream().anyMatch(example -> !ContractChecks.fitTogether(examples.getFirst(), example)),
                     "examples: all of one shape (expected: two of different shapes, since an input is ragged)");
             try (LocalModel local = load()) {
                 runBatch(local, examples);
@@ -179,8 +179,8 @@ public abstract class BackendContract {
     public final Stream<DynamicTest> respondsWithoutOptionalInputs() {
         return where(hasInput(TensorSpec.Trait.OPTIONAL), "optional", () -> {
             for (TensorSpec input : model.settings().inputs()) {
-                boolean shown =
-                        successful().stream().anyMatch(one -> !one.inputs().containsKey(input.name()));
+                boolean shown = successful().stream()
+                        .anyMatch(example -> !example.inputs().containsKey(input.name()));
                 require(
                         !input.is(TensorSpec.Trait.OPTIONAL) || shown,
                         "examples: all have the input '" + input.name()

@@ -68,8 +68,8 @@ final class ContractChecks {
     }
 
     /** Returns whether two requests can be in one batch without ragged inputs. */
-    static boolean fitTogether(ContractExample one, ContractExample other) {
-        return items(one).equals(items(other));
+    static boolean fitTogether(ContractExample first, ContractExample second) {
+        return items(first).equals(items(second));
     }
 
     /** Returns the shapes of the inputs by name, without the batch dimension. */
@@ -114,7 +114,7 @@ final class ContractChecks {
     static void agree(String role, List<TensorSpec> configured, List<TensorSpec> completed) {
         for (TensorSpec spec : configured) {
             Optional<TensorSpec> found = completed.stream()
-                    .filter(one -> one.name().equals(spec.name()))
+                    .filter(candidate -> candidate.name().equals(spec.name()))
                     .findFirst();
             if (!completed.isEmpty() && (found.isEmpty() || found.get().type() != spec.type())) {
                 throw new AssertionError(role + " '" + spec.name() + "': completed as "

@@ -108,12 +108,12 @@ public final class ContractModel {
     /**
      * Returns the same model for a backend with settings.
      *
-     * @param given the settings of the backend, as of {@code --backend-config}
+     * @param settings the settings of the backend, as of {@code --backend-config}
      * @return the changed model
      */
-    public ContractModel withBackendSettings(Map<String, String> given) {
+    public ContractModel withBackendSettings(Map<String, String> settings) {
         ContractModel copy = copy();
-        copy.backendSettings = Map.copyOf(given);
+        copy.backendSettings = Map.copyOf(settings);
         return copy;
     }
 

@@ -55,8 +55,8 @@ record ControlInputs(ModelSettings settings, Map<String, ControlValues> values) 
     }
 
     private Tensor flag(ControlInput control, boolean value) {
-        ControlValues given = values.get(control.name());
-        return given != null ? given.of(value) : number(control.type(), value ? 1 : 0);
+        ControlValues configured = values.get(control.name());
+        return configured != null ? configured.of(value) : number(control.type(), value ? 1 : 0);
     }
 
     private Tensor id(ControlInput control, Sequence.Id id) {

@@ -47,7 +47,7 @@ public final class LocalModel implements AutoCloseable {
     /** How long the start of an instance may take. */
     private static final int START_SECONDS = 60;
 
-    private final ContractModel given;
+    private final ContractModel contract;
     private final Backend backend;
     private final Model model;
     private final LeakCheckingMemory scratch;
@@ -55,9 +55,9 @@ public final class LocalModel implements AutoCloseable {
     private final List<ModelInstance> instances = new ArrayList<>();
     private int created;
 
-    private LocalModel(ContractModel given, Backend backend, Model model, Optional<ModelCalls> calls) {
-        this.given = given;
-        scratch = given.memory();
+    private LocalModel(ContractModel contract, Backend backend, Model model, Optional<ModelCalls> calls) {
+        this.contract = contract;
+        scratch = contract.memory();
         this.calls = calls;
         this.backend = backend;
         this.model = model;
@@ -90,13 +90,14 @@ public final class LocalModel implements AutoCloseable {
         }
     }
 
-    private static LocalModel of(Backend backend, ContractModel given, int instances) {
-        Optional<ModelCalls> calls = given.calls();
-        FakeModelContext plain = given.context(instances);
-        FakeModelContext context = calls.map(one -> plain.with(one.client())).orElse(plain);
+    private static LocalModel of(Backend backend, ContractModel contract, int instances) {
+        Optional<ModelCalls> calls = contract.calls();
+        FakeModelContext plain = contract.context(instances);
+        FakeModelContext context =
+                calls.map(models -> plain.with(models.client())).orElse(plain);
         try {
             Model model = ContextLoader.returned("Backend.load", () -> backend.load(context));
-            LocalModel local = new LocalModel(given, backend, model, calls);
+            LocalModel local = new LocalModel(contract, backend, model, calls);
             boolean created = false;
             try {
                 for (int i = 0; i < instances; i++) {
@@ -148,15 +149,15 @@ public final class LocalModel implements AutoCloseable {
     }
 
     LocalExecution execution(List<ContractExample> requests, Set<Integer> nulls) {
-        return new LocalExecution(given, requests, nulls, new LeakCheckingMemory());
+        return new LocalExecution(contract, requests, nulls, new LeakCheckingMemory());
     }
 
     /** Creates one more instance, as an update of the configuration does while others serve. */
     void addInstance() {
-        String name = given.settings().name() + "_0_" + created++;
+        String name = contract.settings().name() + "_0_" + created++;
         ModelInstance instance = ContextLoader.returned(
                 "Model.newInstance",
-                () -> model.newInstance(new FakeInstanceContext(name, given.device(), List.of(), scratch)));
+                () -> model.newInstance(new FakeInstanceContext(name, contract.device(), List.of(), scratch)));
         instances.add(instance);
         awaitStarted(name, ContextLoader.returned("ModelInstance.started", instance::started));
     }

@@ -32,17 +32,17 @@ final class LocalRequests implements AutoCloseable {
     /**
      * Copies requests into memory that detects leaks and use after the end.
      *
-     * @param given the requests, at least one
+     * @param sources the requests, at least one
      * @param nulls the places of null requests
      * @param memory allocates inputs and outputs
      */
-    LocalRequests(ContractModel model, List<ContractExample> given, Set<Integer> nulls, LeakCheckingMemory memory) {
+    LocalRequests(ContractModel model, List<ContractExample> sources, Set<Integer> nulls, LeakCheckingMemory memory) {
         this.settings = model.settings();
         this.memory = memory;
         this.places = model.places();
         this.nulls = nulls;
-        for (int i = 0; i < given.size(); i++) {
-            ContractExample example = model.completed(given.get(i), isNull(i));
+        for (int i = 0; i < sources.size(); i++) {
+            ContractExample example = model.completed(sources.get(i), isNull(i));
             examples.add(example);
             requests.add(request(example, isNull(i)));
         }
@@ -132,9 +132,9 @@ final class LocalRequests implements AutoCloseable {
 
     /** Fails if the execution changed an input. */
     void checkInputs(int place) {
-        examples.get(place).inputs().forEach((name, given) -> {
+        examples.get(place).inputs().forEach((name, expected) -> {
             MemorySegment now = requests.get(place).input(name).orElseThrow().data();
-            if (given.data().mismatch(now) >= 0) {
+            if (expected.data().mismatch(now) >= 0) {
                 throw new AssertionError("input '" + name + "' of request " + place
                         + ": changed by the execution (expected: inputs are read only)");
             }

@@ -46,8 +46,8 @@ final class ModelCalls implements AutoCloseable {
     }
 
     /** Responds with the outputs of functions, on virtual threads: the server too responds on threads of others. */
-    static CalledModels of(Map<String, UnaryOperator<Map<String, Tensor>>> given) {
-        Map<String, UnaryOperator<Map<String, Tensor>>> models = Map.copyOf(given);
+    static CalledModels of(Map<String, UnaryOperator<Map<String, Tensor>>> functions) {
+        Map<String, UnaryOperator<Map<String, Tensor>>> models = Map.copyOf(functions);
         return new CalledModels(models.keySet(), request -> {
             UnaryOperator<Map<String, Tensor>> model = models.get(request.model());
             if (model == null) {
