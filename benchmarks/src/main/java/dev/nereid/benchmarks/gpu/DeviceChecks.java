@@ -109,12 +109,12 @@ final class DeviceChecks {
         }
     }
 
-    private static double gigabytes(DeviceMemory memory, MemorySegment from, MemorySegment to) {
+    private static double gigabytes(DeviceMemory memory, MemorySegment source, MemorySegment target) {
         double best = 0;
         for (int i = 0; i < 8; i++) {
             long start = System.nanoTime();
-            memory.copyFromHost(from, to);
-            best = Math.max(best, from.byteSize() / BYTES_PER_GB / ((System.nanoTime() - start) / 1e9));
+            memory.copyFromHost(source, target);
+            best = Math.max(best, source.byteSize() / BYTES_PER_GB / ((System.nanoTime() - start) / 1e9));
         }
         return best;
     }
@@ -209,18 +209,18 @@ final class DeviceChecks {
         int first = gpus.numbers().get(0);
         int second = gpus.numbers().get(1);
         boolean can = gpu.call(driver -> driver.canAccessPeer(driver.device(first), driver.device(second)));
-        DeviceMemory from =
+        DeviceMemory origin =
                 gpus.memory(new MemoryPlace(MemoryPlace.Kind.GPU, second)).orElseThrow();
-        DeviceMemory to =
+        DeviceMemory target =
                 gpus.memory(new MemoryPlace(MemoryPlace.Kind.GPU, first)).orElseThrow();
         byte[] content = new byte[1 << 20];
         new Random(2).nextBytes(content);
         byte[] copied = new byte[content.length];
-        try (TensorBuffer source = from.allocate(content.length);
-                TensorBuffer copy = to.allocate(content.length)) {
-            from.copyFromHost(MemorySegment.ofArray(content), source.segment());
-            require(to.copyFrom(from, source.segment(), copy.segment()), "no copy was made");
-            to.copyToHost(copy.segment(), MemorySegment.ofArray(copied));
+        try (TensorBuffer source = origin.allocate(content.length);
+                TensorBuffer copy = target.allocate(content.length)) {
+            origin.copyFromHost(MemorySegment.ofArray(content), source.segment());
+            require(target.copyFrom(origin, source.segment(), copy.segment()), "no copy was made");
+            target.copyToHost(copy.segment(), MemorySegment.ofArray(copied));
         }
         require(Arrays.equals(content, copied), "the copy differs");
         return "GPU " + second + " to GPU " + first + (can ? "" : ", through the host: no access");

@@ -140,10 +140,12 @@ final class ServingChecks {
 
     private String overlap(GpuServer server) throws Exception {
         HttpConnections.perSecond(server.httpPort(), "slow", body, 2, Duration.ofSeconds(10), 2);
-        double one = HttpConnections.perSecond(server.httpPort(), "slow", body, 1, Duration.ofSeconds(10), 50);
+        double sequential = HttpConnections.perSecond(server.httpPort(), "slow", body, 1, Duration.ofSeconds(10), 50);
         double two = HttpConnections.perSecond(server.httpPort(), "slow", body, 2, Duration.ofSeconds(10), 50);
-        require(two > 1.8 * one, format("%.1f requests/s, two at a time %.1f (expected: > 1.8 times)", one, two));
-        return format("kernels of 10 ms: %.1f requests/s, two at a time %.1f", one, two);
+        require(
+                two > 1.8 * sequential,
+                format("%.1f requests/s, two at a time %.1f (expected: > 1.8 times)", sequential, two));
+        return format("kernels of 10 ms: %.1f requests/s, two at a time %.1f", sequential, two);
     }
 
     /** Each kernel begins while the one before is under way: a result that did not wait for it is too small. */
@@ -170,10 +172,10 @@ final class ServingChecks {
             }
         }
         double chain = HttpConnections.perSecond(server.httpPort(), "chain", body, 1, Duration.ofSeconds(10), 100);
-        double one = HttpConnections.perSecond(server.httpPort(), "later", body, 1, Duration.ofSeconds(10), 100);
+        double single = HttpConnections.perSecond(server.httpPort(), "later", body, 1, Duration.ofSeconds(10), 100);
         return format(
                 "%d requests; three kernels of 1 ms: %.2f ms, one: %.2f ms",
-                CHAINS * CHAINED_REQUESTS, 1000 / chain, 1000 / one);
+                CHAINS * CHAINED_REQUESTS, 1000 / chain, 1000 / single);
     }
 
     private static String metrics(GpuServer server) throws Exception {

@@ -38,9 +38,9 @@ final class SharingChecks {
             DeviceMemory memory = gpus.memory(PLACE).orElseThrow();
             ByteBuffer handle = ByteBuffer.wrap(Base64.getDecoder().decode(client.handle()));
             GpuAccess.Opened opened = gpus.open(handle, 0, 2 * ClientMemory.BYTES);
-            GpuAccess.Opened again = gpus.open(handle, 0, ClientMemory.BYTES);
-            require(again.segment().address() == opened.segment().address(), "opened twice at two addresses");
-            again.close();
+            GpuAccess.Opened reopened = gpus.open(handle, 0, ClientMemory.BYTES);
+            require(reopened.segment().address() == opened.segment().address(), "opened twice at two addresses");
+            reopened.close();
             MemorySegment numbers = arena.allocate(ClientMemory.BYTES);
             memory.copyToHost(opened.segment().asSlice(0, ClientMemory.BYTES), numbers);
             for (int i = 0; i < ClientMemory.COUNT; i++) {

@@ -42,11 +42,11 @@ final class SumModel {
     private static ByteString value(String name) {
         UnknownFieldSet.Builder batch = UnknownFieldSet.newBuilder();
         add(batch, 2, text("batch")); // Dimension.dim_param
-        UnknownFieldSet.Builder one = UnknownFieldSet.newBuilder();
-        add(one, 1, 1); // Dimension.dim_value
+        UnknownFieldSet.Builder column = UnknownFieldSet.newBuilder();
+        add(column, 1, 1); // Dimension.dim_value
         UnknownFieldSet.Builder shape = UnknownFieldSet.newBuilder();
         add(shape, 1, batch.build().toByteString()); // TensorShapeProto.dim
-        add(shape, 1, one.build().toByteString());
+        add(shape, 1, column.build().toByteString());
         UnknownFieldSet.Builder tensor = UnknownFieldSet.newBuilder();
         add(tensor, 1, FLOAT); // TypeProto.Tensor.elem_type
         add(tensor, 2, shape.build().toByteString()); // shape

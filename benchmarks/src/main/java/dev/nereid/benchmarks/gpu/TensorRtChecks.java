@@ -140,8 +140,8 @@ final class TensorRtChecks {
     }
 
     private static String batching(GpuServer server) throws Exception {
-        InferBody one = InferBody.of(INPUT, 1L, 3L, 224L, 224L);
-        double perSecond = HttpConnections.perSecond(server.httpPort(), "half", one, 16, Duration.ofSeconds(20), 40);
+        InferBody body = InferBody.of(INPUT, 1L, 3L, 224L, 224L);
+        double perSecond = HttpConnections.perSecond(server.httpPort(), "half", body, 16, Duration.ofSeconds(20), 40);
         Matcher sizes = BATCH_SIZE.matcher(server.get("/v2/models/half/stats"));
         int largest = 0;
         while (sizes.find()) {

@@ -40,13 +40,13 @@ record BatchCost(InferenceServer server, Path repository) {
         eights.load(pace.warmUp());
         ones.load(pace.warmUp());
         List<Cost> eight = new ArrayList<>();
-        List<Cost> one = new ArrayList<>();
+        List<Cost> single = new ArrayList<>();
         for (int round = 0; round < pace.rounds(); round++) {
             eight.add(load(eights, PythonModels.FULL, PythonModels.MAX_BATCH, pace.measured()));
-            one.add(load(ones, PythonModels.IDENTITY, 1, pace.measured()));
+            single.add(load(ones, PythonModels.IDENTITY, 1, pace.measured()));
         }
-        add(table, "execution of 8 requests beside one of 1", eight, one, Cost::wallMicros);
-        add(table, "the same, processor time in Python", eight, one, Cost::pythonMicros);
+        add(table, "execution of 8 requests beside one of 1", eight, single, Cost::wallMicros);
+        add(table, "the same, processor time in Python", eight, single, Cost::pythonMicros);
     }
 
     private Cost load(Workload load, String model, int batch, Duration time) throws IOException, InterruptedException {
@@ -97,14 +97,15 @@ record BatchCost(InferenceServer server, Path repository) {
                 .batches();
     }
 
-    private static void add(Table table, String what, List<Cost> eight, List<Cost> one, ToDoubleFunction<Cost> figure) {
+    private static void add(
+            Table table, String what, List<Cost> eight, List<Cost> single, ToDoubleFunction<Cost> figure) {
         double ratio = Figures.median(IntStream.range(0, eight.size())
-                .mapToObj(i -> figure.applyAsDouble(eight.get(i)) / figure.applyAsDouble(one.get(i)))
+                .mapToObj(i -> figure.applyAsDouble(eight.get(i)) / figure.applyAsDouble(single.get(i)))
                 .toList());
         table.add(
                 what,
                 "",
-                median(eight, figure) + ", " + median(one, figure),
+                median(eight, figure) + ", " + median(single, figure),
                 "",
                 Figures.ratio(ratio),
                 "< " + Figures.ratio(MAX_RATIO),

@@ -54,14 +54,18 @@ final class IdleModels {
     static void measure(BenchmarkRun bench, Interpreter python, Table table) throws IOException, InterruptedException {
         int count = bench.options().pace().isQuick() ? QUICK_MODELS : MODELS;
         double bare = bare(bench, python);
-        Idle one = serve(bench, python, 1);
+        Idle single = serve(bench, python, 1);
         Idle many = serve(bench, python, count);
         String models = count + " idle models: ";
         double more = count - 1;
         add(table, models + "exec to ready", "%.1f s", many.startSeconds());
         add(table, models + "memory of the server", "%.0f MiB", many.memory());
-        add(table, "  each further model in the server", "%.2f MiB", (many.memory() - one.memory()) / more);
-        add(table, "  threads of the server for each further model", "%.2f", (many.threads() - one.threads()) / more);
+        add(table, "  each further model in the server", "%.2f MiB", (many.memory() - single.memory()) / more);
+        add(
+                table,
+                "  threads of the server for each further model",
+                "%.2f",
+                (many.threads() - single.threads()) / more);
         add(table, models + "memory of each Python", "%.1f MiB", many.pythons());
         add(table, "  a bare Python with NumPy", "%.1f MiB", bare);
         add(table, models + "all Pythons, shared pages once", "%.0f MiB", many.allPythons());

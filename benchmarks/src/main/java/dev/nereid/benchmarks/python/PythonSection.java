@@ -212,11 +212,12 @@ public final class PythonSection {
             throws IOException, InterruptedException {
         Goal goal = new Goal.RateAtLeast(share);
         String load = "gRPC, 1 KB x " + inFlight;
-        try (GrpcLoad one = connect(load, loops, port, PythonModels.IDENTITY, inFlight);
+        try (GrpcLoad unbatched = connect(load, loops, port, PythonModels.IDENTITY, inFlight);
                 GrpcLoad batched = connect(load + ", batched", loops, port, PythonModels.BATCHED, inFlight);
                 GrpcLoad java = connect("identity in Java", loops, port, ModelRepositories.IDENTITY, inFlight)) {
             bench.run(
-                    new SharedCeilingComparison(List.of(new Subject(one, goal), new Subject(batched, goal)), java),
+                    new SharedCeilingComparison(
+                            List.of(new Subject(unbatched, goal), new Subject(batched, goal)), java),
                     pace,
                     table);
         }

@@ -15,9 +15,9 @@ import java.util.stream.IntStream;
  *
  * @param fresh the new build
  * @param old the old build
- * @param again another process of the old build
+ * @param repeated another process of the old build
  */
-public record BuildComparison(Workload fresh, Workload old, Workload again) {
+public record BuildComparison(Workload fresh, Workload old, Workload repeated) {
     /** Allowed loss of a figure, if the old build differs from itself by less. */
     private static final double ALLOWED = 0.03;
 
@@ -29,7 +29,7 @@ public record BuildComparison(Workload fresh, Workload old, Workload again) {
 
     /** Warms all up, then measures them in rotation, each round starting with another one. Blocks. */
     public void run(Pace pace, Table table) throws IOException, InterruptedException {
-        List<Workload> all = List.of(fresh, old, again);
+        List<Workload> all = List.of(fresh, old, repeated);
         for (Workload contender : all) {
             contender.load(pace.warmUp());
         }

@@ -125,7 +125,7 @@ public final class BuildComparisonSection {
     private void run(String name, WorkloadFactory load, Servers servers) throws IOException, InterruptedException {
         bench.progress().accept(name);
         BuildComparison comparison =
-                new BuildComparison(load.on(servers.fresh), load.on(servers.old), load.on(servers.again));
+                new BuildComparison(load.on(servers.fresh), load.on(servers.old), load.on(servers.repeated));
         comparison.run(bench.options().pace(), table);
     }
 
@@ -143,12 +143,12 @@ public final class BuildComparisonSection {
         }
     }
 
-    private record Servers(NereidProcess fresh, NereidProcess old, NereidProcess again) implements AutoCloseable {
+    private record Servers(NereidProcess fresh, NereidProcess old, NereidProcess repeated) implements AutoCloseable {
         @Override
         public void close() {
             fresh.close();
             old.close();
-            again.close();
+            repeated.close();
         }
     }
 }

@@ -29,9 +29,9 @@ record EnsembleModels(String name) {
     EnsembleModels write(Path repository, String more) throws IOException {
         List<String> flow = new ArrayList<>();
         for (int i = 0; i < STEPS; i++) {
-            String from = i == 0 ? "INPUT0" : "tensor" + i;
-            String to = i == STEPS - 1 ? "OUTPUT0" : "tensor" + (i + 1);
-            flow.add(step(steps().get(i), from, to));
+            String input = i == 0 ? "INPUT0" : "tensor" + i;
+            String output = i == STEPS - 1 ? "OUTPUT0" : "tensor" + (i + 1);
+            flow.add(step(steps().get(i), input, output));
             ModelRepositories.write(repository, steps().get(i), model("backend: \"identity\"", more));
         }
         ModelRepositories.write(repository, alone(), model("backend: \"identity\"", more));
@@ -55,13 +55,13 @@ record EnsembleModels(String name) {
         return List.of(name + "_step1", name + "_step2", name + "_step3");
     }
 
-    private static String step(String model, String from, String to) {
+    private static String step(String model, String input, String output) {
         return """
             {
               model_name: "%s"
               model_version: -1
               input_map { key: "INPUT0" value: "%s" }
               output_map { key: "OUTPUT0" value: "%s" }
-            }""".formatted(model, from, to);
+            }""".formatted(model, input, output);
     }
 }

@@ -61,8 +61,8 @@ final class MlpSection {
     }
 
     private static void check(NereidProcess server, Path file) throws IOException, InterruptedException {
-        try (OnnxLoop one = OnnxLoop.load(file, ONE, 1)) {
-            HttpResponseCheck.check(server.inferUrl(MODEL), ONE, one.output());
+        try (OnnxLoop loop = OnnxLoop.load(file, ONE, 1)) {
+            HttpResponseCheck.check(server.inferUrl(MODEL), ONE, loop.output());
         }
     }
 

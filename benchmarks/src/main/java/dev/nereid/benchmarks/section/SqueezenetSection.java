@@ -47,9 +47,9 @@ final class SqueezenetSection {
         Path repository = ModelRepositories.onnx(bench, MODEL, file.get(), config(threads));
         try (NereidProcess server = NereidProcess.start(bench, Launch.withExamples(bench, repository))) {
             String url = server.inferUrl(MODEL);
-            try (OnnxLoop one = OnnxLoop.load(file.get(), ONE, threads)) {
-                HttpResponseCheck.check(url, ONE, one.output());
-                bench.run(contest(bench, 1, url, one, new Goal.LatencyWithin(MAX_EXTRA)), table);
+            try (OnnxLoop loop = OnnxLoop.load(file.get(), ONE, threads)) {
+                HttpResponseCheck.check(url, ONE, loop.output());
+                bench.run(contest(bench, 1, url, loop, new Goal.LatencyWithin(MAX_EXTRA)), table);
             }
             try (OnnxLoop batch = OnnxLoop.load(file.get(), BATCH, threads)) {
                 bench.run(contest(bench, BATCH_SIZE, url, batch, new Goal.RateAtLeast(MIN_SHARE)), table);

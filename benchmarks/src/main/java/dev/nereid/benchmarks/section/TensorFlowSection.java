@@ -87,9 +87,9 @@ final class TensorFlowSection {
     }
 
     private static Comparison tiny(Path repository, int threads) {
-        InferBody one = InferBody.of("x", 1L, 4L);
+        InferBody body = InferBody.of("x", 1L, 4L);
         Goal goal = new Goal.LatencyWithin(Duration.ofNanos(MICROS_MORE * 1_000L));
-        return new Comparison(TINY, one, 1, file(repository, TINY), one, "sum", threads, goal);
+        return new Comparison(TINY, body, 1, file(repository, TINY), body, "sum", threads, goal);
     }
 
     private static Path file(Path repository, String model) {

@@ -110,54 +110,54 @@ public final class NumberCodec implements AutoCloseable {
     public MemorySegment readByLibrary() {
         return readBy(
                 kind.isDouble
-                        ? (bytes, from, to, i) -> target.set(
+                        ? (bytes, start, end, i) -> target.set(
                                 LittleEndian.DOUBLE,
                                 i * Double.BYTES,
-                                JsonDoubleParser.parseDouble(bytes, from, to - from))
-                        : (bytes, from, to, i) -> target.set(
+                                JsonDoubleParser.parseDouble(bytes, start, end - start))
+                        : (bytes, start, end, i) -> target.set(
                                 LittleEndian.FLOAT,
                                 i * Float.BYTES,
-                                JavaFloatParser.parseFloat(bytes, from, to - from)));
+                                JavaFloatParser.parseFloat(bytes, start, end - start)));
     }
 
     /** Reads the numbers with FastDoubleParser after a check of their syntax, which only JSON requires. */
     public MemorySegment readByCheckedLibrary() {
         return readBy(
                 kind.isDouble
-                        ? (bytes, from, to, i) -> target.set(
+                        ? (bytes, start, end, i) -> target.set(
                                 LittleEndian.DOUBLE,
                                 i * Double.BYTES,
-                                JsonDoubleParser.parseDouble(bytes, from, checkedLength(bytes, from, to)))
-                        : (bytes, from, to, i) -> target.set(
+                                JsonDoubleParser.parseDouble(bytes, start, checkedLength(bytes, start, end)))
+                        : (bytes, start, end, i) -> target.set(
                                 LittleEndian.FLOAT,
                                 i * Float.BYTES,
-                                JavaFloatParser.parseFloat(bytes, from, checkedLength(bytes, from, to))));
+                                JavaFloatParser.parseFloat(bytes, start, checkedLength(bytes, start, end))));
     }
 
-    private static int checkedLength(byte[] bytes, int from, int to) {
-        if (JsonNumber.skipPlain(bytes, from) != to) {
-            throw new IllegalStateException("number: none at " + from);
+    private static int checkedLength(byte[] bytes, int start, int end) {
+        if (JsonNumber.skipPlain(bytes, start) != end) {
+            throw new IllegalStateException("number: none at " + start);
         }
-        return to - from;
+        return end - start;
     }
 
     /** Reads the numbers with the JDK. */
     public MemorySegment readByJdk() {
         return readBy(
                 kind.isDouble
-                        ? (bytes, from, to, i) -> target.set(
-                                LittleEndian.DOUBLE, i * Double.BYTES, Double.parseDouble(ascii(bytes, from, to)))
-                        : (bytes, from, to, i) -> target.set(
-                                LittleEndian.FLOAT, i * Float.BYTES, Float.parseFloat(ascii(bytes, from, to))));
+                        ? (bytes, start, end, i) -> target.set(
+                                LittleEndian.DOUBLE, i * Double.BYTES, Double.parseDouble(ascii(bytes, start, end)))
+                        : (bytes, start, end, i) -> target.set(
+                                LittleEndian.FLOAT, i * Float.BYTES, Float.parseFloat(ascii(bytes, start, end))));
     }
 
-    private static String ascii(byte[] bytes, int from, int to) {
-        return new String(bytes, from, to - from, StandardCharsets.ISO_8859_1);
+    private static String ascii(byte[] bytes, int start, int end) {
+        return new String(bytes, start, end - start, StandardCharsets.ISO_8859_1);
     }
 
     /** Parses the number in a range of bytes, and stores it as an element. */
     private interface Parser {
-        void parse(byte[] bytes, int from, int to, long index);
+        void parse(byte[] bytes, int start, int end, long index);
     }
 
     /** The loop of {@link JsonReader#readPlainElements} with another parser. */
