@@ -67,19 +67,19 @@ public interface CudaDriver {
     void copyToHost(long device, long host, long byteSize, long stream);
 
     /** Appends a copy within the device. */
-    void copy(long from, long to, long byteSize, long stream);
+    void copy(long source, long target, long byteSize, long stream);
 
     /**
      * Appends a copy from another device. Without access to its memory the driver copies through the host.
      *
-     * @param from an address on the other device
-     * @param fromContext the primary context of the other device
-     * @param to an address on the device of the stream
-     * @param toContext its primary context
+     * @param source an address on the other device
+     * @param sourceContext the primary context of the other device
+     * @param target an address on the device of the stream
+     * @param targetContext its primary context
      * @param byteSize how much to copy
      * @param stream where it is appended
      */
-    void copyPeer(long from, long fromContext, long to, long toContext, long byteSize, long stream);
+    void copyPeer(long source, long sourceContext, long target, long targetContext, long byteSize, long stream);
 
     /** Appends the filling of device memory with a byte. */
     void fill(long address, byte value, long byteSize, long stream);

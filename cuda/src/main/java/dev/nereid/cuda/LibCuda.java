@@ -152,20 +152,20 @@ final class LibCuda implements CudaDriver {
     }
 
     @Override
-    public void copy(long from, long to, long byteSize, long stream) {
-        copy(CudaFunction.MemcpyDtoDAsync_v2, to, from, byteSize, stream);
+    public void copy(long source, long target, long byteSize, long stream) {
+        copy(CudaFunction.MemcpyDtoDAsync_v2, target, source, byteSize, stream);
     }
 
     @Override
-    public void copyPeer(long from, long fromContext, long to, long toContext, long byteSize, long stream) {
+    public void copyPeer(long source, long sourceContext, long target, long targetContext, long byteSize, long stream) {
         functions.check(
                 CudaFunction.MemcpyPeerAsync,
                 call(
                         functions.address(CudaFunction.MemcpyPeerAsync),
-                        to,
-                        toContext,
-                        from,
-                        fromContext,
+                        target,
+                        targetContext,
+                        source,
+                        sourceContext,
                         byteSize,
                         stream));
     }
@@ -351,7 +351,7 @@ final class LibCuda implements CudaDriver {
         }
     }
 
-    private void copy(CudaFunction function, long to, long from, long byteSize, long stream) {
-        functions.check(function, call(functions.address(function), to, from, byteSize, stream));
+    private void copy(CudaFunction function, long target, long source, long byteSize, long stream) {
+        functions.check(function, call(functions.address(function), target, source, byteSize, stream));
     }
 }

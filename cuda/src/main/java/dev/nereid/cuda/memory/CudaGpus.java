@@ -97,15 +97,15 @@ public final class CudaGpus implements GpuAccess {
     private void enablePeerAccess(CudaDriver driver) {
         for (UsedGpu gpu : gpus.values()) {
             for (UsedGpu peer : gpus.values()) {
-                int from = gpu.context().gpu();
-                int to = peer.context().gpu();
+                int reader = gpu.context().gpu();
+                int owner = peer.context().gpu();
                 try {
-                    if (from != to && driver.canAccessPeer(driver.device(from), driver.device(to))) {
+                    if (reader != owner && driver.canAccessPeer(driver.device(reader), driver.device(owner))) {
                         gpu.context()
                                 .run(it -> it.enablePeerAccess(peer.context().handle()));
                     }
                 } catch (GpuException | CudaException e) {
-                    report.add("GPU " + from + ": no access to the memory of GPU " + to + ": " + e.getMessage());
+                    report.add("GPU " + reader + ": no access to the memory of GPU " + owner + ": " + e.getMessage());
                 }
             }
         }
