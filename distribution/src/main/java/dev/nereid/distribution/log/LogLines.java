@@ -119,9 +119,15 @@ final class LogLines {
         } finally {
             lock.unlock();
         }
-        for (LogLimit.Suppressed one : suppressed) {
-            String cause = one.cause().text() == null ? "" : ": " + one.cause().text();
-            write(event(one.cause().logger(), one.level(), List.of(), one.count() + " more suppressed" + cause, null));
+        for (LogLimit.Suppressed group : suppressed) {
+            String cause =
+                    group.cause().text() == null ? "" : ": " + group.cause().text();
+            write(event(
+                    group.cause().logger(),
+                    group.level(),
+                    List.of(),
+                    group.count() + " more suppressed" + cause,
+                    null));
         }
     }
 

@@ -21,7 +21,7 @@ final class FaultMetrics {
         CounterText text = new CounterText();
         if (!control.isEmpty()) {
             text.gauge(CONTROL, "Loads and closes of models that take longer than their limit at this moment");
-            control.forEach(one -> text.sample(CONTROL, labels(one), one.count()));
+            control.forEach(overdue -> text.sample(CONTROL, labels(overdue), overdue.count()));
         }
         if (models.isEmpty()) {
             return text.toByteArray();
