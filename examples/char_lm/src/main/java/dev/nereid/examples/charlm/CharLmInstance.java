@@ -45,11 +45,13 @@ final class CharLmInstance implements ModelInstance {
      */
     private record Wish(int maxTokens, double temperature, long seed) {
         static Wish of(InferenceRequest request) {
-            Parameters given = request.parameters();
+            Parameters parameters = request.parameters();
             return new Wish(
-                    given.integer("max_tokens", 1, MAX_TOKENS).orElse(64),
-                    given.number("temperature", 0, 10).orElse(0),
-                    given.longInteger("seed", Long.MIN_VALUE, Long.MAX_VALUE).orElse(0));
+                    parameters.integer("max_tokens", 1, MAX_TOKENS).orElse(64),
+                    parameters.number("temperature", 0, 10).orElse(0),
+                    parameters
+                            .longInteger("seed", Long.MIN_VALUE, Long.MAX_VALUE)
+                            .orElse(0));
         }
     }
 

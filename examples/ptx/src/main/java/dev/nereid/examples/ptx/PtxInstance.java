@@ -180,21 +180,21 @@ final class PtxInstance implements ModelInstance {
     }
 
     private void enqueue(CudaDriver driver, Tensor input, Tensor output, Slot slot) {
-        long from = slot.input();
+        long source = slot.input();
         if (input.place().equals(device)) {
-            from = input.data().address();
+            source = input.data().address();
         } else if (input.byteSize() > 0) {
-            driver.copyFromHost(input.data().address(), from, input.byteSize(), stream);
+            driver.copyFromHost(input.data().address(), source, input.byteSize(), stream);
         }
         int count = (int) input.shape().elementCount();
         if (count > 0) {
             boolean onDevice = output.place().equals(device);
-            long to = onDevice ? output.data().address() : slot.output();
-            long parameters = slot.parameters(from, to, count, kernel.nanos());
+            long target = onDevice ? output.data().address() : slot.output();
+            long parameters = slot.parameters(source, target, count, kernel.nanos());
             int blocks = (count + THREADS_OF_BLOCK - 1) / THREADS_OF_BLOCK;
             driver.launch(function, blocks, THREADS_OF_BLOCK, stream, parameters);
             if (!onDevice) {
-                driver.copyToHost(to, output.data().address(), output.byteSize(), stream);
+                driver.copyToHost(target, output.data().address(), output.byteSize(), stream);
             }
         }
     }
@@ -250,9 +250,9 @@ final class PtxInstance implements ModelInstance {
         }
 
         /** Writes the parameters; returns the address of the array of their addresses. */
-        long parameters(long from, long to, int count, long nanos) {
-            values.setAtIndex(ValueLayout.JAVA_LONG, 0, from);
-            values.setAtIndex(ValueLayout.JAVA_LONG, 1, to);
+        long parameters(long source, long target, int count, long nanos) {
+            values.setAtIndex(ValueLayout.JAVA_LONG, 0, source);
+            values.setAtIndex(ValueLayout.JAVA_LONG, 1, target);
             values.setAtIndex(ValueLayout.JAVA_LONG, 2, count); // little-endian: the int is its first half
             values.setAtIndex(ValueLayout.JAVA_LONG, 3, nanos);
             return addresses.address();

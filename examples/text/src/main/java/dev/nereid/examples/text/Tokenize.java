@@ -89,9 +89,9 @@ public final class Tokenize implements BackendProvider {
                             input, tensor.data().byteSize() + " bytes", "1 to " + length + " characters in each text");
                 }
                 List<String> texts = tensor.strings();
-                Shape one = Shape.of(length);
-                Tensor tokens =
-                        request.response().allocate(output, DataType.INT64, batches ? one.prepend(texts.size()) : one);
+                Shape item = Shape.of(length);
+                Tensor tokens = request.response()
+                        .allocate(output, DataType.INT64, batches ? item.prepend(texts.size()) : item);
                 for (int i = 0; i < texts.size(); i++) {
                     write(texts.get(i), tokens.data().asSlice(i * byteSize(), byteSize()));
                 }
@@ -104,14 +104,14 @@ public final class Tokenize implements BackendProvider {
             return (long) length * Long.BYTES;
         }
 
-        private void write(String text, MemorySegment to) {
+        private void write(String text, MemorySegment target) {
             int[] characters = text.toLowerCase(Locale.ROOT).codePoints().toArray();
             if (characters.length == 0 || characters.length > length) {
                 throw Characters.invalid(input, characters.length + " characters", "1 to " + length);
             }
-            to.fill((byte) 0);
+            target.fill((byte) 0);
             for (int i = 0; i < characters.length; i++) {
-                to.set(LONG, (long) i * Long.BYTES, numbers.getOrDefault(characters[i], OTHER));
+                target.set(LONG, (long) i * Long.BYTES, numbers.getOrDefault(characters[i], OTHER));
             }
         }
     }

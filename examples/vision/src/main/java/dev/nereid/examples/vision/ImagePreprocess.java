@@ -80,8 +80,8 @@ public final class ImagePreprocess implements BackendProvider {
         void execute(InferenceRequest request) {
             try {
                 List<byte[]> files = PictureFiles.read(request, input, maxBytes);
-                Shape one = Shape.of(Picture.CHANNELS, planes.height(), planes.width());
-                Shape shape = batches ? one.prepend(files.size()) : one;
+                Shape item = Shape.of(Picture.CHANNELS, planes.height(), planes.width());
+                Shape shape = batches ? item.prepend(files.size()) : item;
                 Tensor tensor = request.response().allocate(output, DataType.FP32, shape);
                 for (int i = 0; i < files.size(); i++) {
                     if (request.isCancelled()) {

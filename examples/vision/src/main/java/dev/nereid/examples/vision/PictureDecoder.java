@@ -155,11 +155,11 @@ final class PictureDecoder {
     private static void row(int[] samples, int bands, int shift, byte[] rgb, int at) {
         boolean hasAlpha = bands % 2 == 0;
         boolean isGray = bands <= 2;
-        for (int from = 0, to = at; from < samples.length; from += bands, to += Picture.CHANNELS) {
-            int alpha = hasAlpha ? samples[from + bands - 1] >> shift : WHITE;
+        for (int source = 0, target = at; source < samples.length; source += bands, target += Picture.CHANNELS) {
+            int alpha = hasAlpha ? samples[source + bands - 1] >> shift : WHITE;
             for (int c = 0; c < Picture.CHANNELS; c++) {
-                int value = samples[from + (isGray ? 0 : c)] >> shift;
-                rgb[to + c] = (byte) ((value * alpha + WHITE * (WHITE - alpha) + WHITE / 2) / WHITE);
+                int value = samples[source + (isGray ? 0 : c)] >> shift;
+                rgb[target + c] = (byte) ((value * alpha + WHITE * (WHITE - alpha) + WHITE / 2) / WHITE);
             }
         }
     }

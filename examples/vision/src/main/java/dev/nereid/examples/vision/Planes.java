@@ -21,12 +21,12 @@ record Planes(int width, int height, Normalization normalization) {
     }
 
     /** Scales a whole picture and writes it. */
-    void write(Picture picture, MemorySegment to) {
-        write(picture, new Box(0, 0, picture.width(), picture.height()), to);
+    void write(Picture picture, MemorySegment target) {
+        write(picture, new Box(0, 0, picture.width(), picture.height()), target);
     }
 
     /** Scales a part of a picture, which is not empty and lies within it, and writes it. */
-    void write(Picture picture, Box part, MemorySegment to) {
+    void write(Picture picture, Box part, MemorySegment target) {
         Scaling columns = Scaling.of(part.left(), part.right(), picture.width(), width);
         Scaling rows = Scaling.of(part.top(), part.bottom(), picture.height(), height);
         int top = rows.first(0);
@@ -36,11 +36,11 @@ record Planes(int width, int height, Normalization normalization) {
             scaleRow(picture, y, columns, narrow, Picture.CHANNELS * width * (y - top));
         }
         for (int y = 0; y < height; y++) {
-            writeRow(narrow, rows.first(y) - top, rows.weights(y), y, to);
+            writeRow(narrow, rows.first(y) - top, rows.weights(y), y, target);
         }
     }
 
-    private static void scaleRow(Picture picture, int y, Scaling columns, float[] to, int at) {
+    private static void scaleRow(Picture picture, int y, Scaling columns, float[] target, int at) {
         for (int x = 0; x < columns.size(); x++) {
             float[] weights = columns.weights(x);
             int from = Picture.CHANNELS * (y * picture.width() + columns.first(x));
@@ -53,13 +53,13 @@ record Planes(int width, int height, Normalization normalization) {
                 blue += weight * Byte.toUnsignedInt(picture.rgb()[from + 2]);
                 from += Picture.CHANNELS;
             }
-            to[at + Picture.CHANNELS * x] = red;
-            to[at + Picture.CHANNELS * x + 1] = green;
-            to[at + Picture.CHANNELS * x + 2] = blue;
+            target[at + Picture.CHANNELS * x] = red;
+            target[at + Picture.CHANNELS * x + 1] = green;
+            target[at + Picture.CHANNELS * x + 2] = blue;
         }
     }
 
-    private void writeRow(float[] narrow, int first, float[] weights, int y, MemorySegment to) {
+    private void writeRow(float[] narrow, int first, float[] weights, int y, MemorySegment target) {
         int rowLength = Picture.CHANNELS * width;
         float[] sums = new float[rowLength];
         for (int k = 0; k < weights.length; k++) {
@@ -71,7 +71,7 @@ record Planes(int width, int height, Normalization normalization) {
         for (int c = 0; c < Picture.CHANNELS; c++) {
             long at = ((long) c * height + y) * width * Float.BYTES;
             for (int x = 0; x < width; x++) {
-                to.set(FLOAT, at + (long) x * Float.BYTES, normalization.apply(c, sums[Picture.CHANNELS * x + c]));
+                target.set(FLOAT, at + (long) x * Float.BYTES, normalization.apply(c, sums[Picture.CHANNELS * x + c]));
             }
         }
     }

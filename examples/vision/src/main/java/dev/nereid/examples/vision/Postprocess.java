@@ -82,8 +82,8 @@ public final class Postprocess implements BackendProvider {
                 for (int i = 0; i < items; i++) {
                     texts.add(Ranking.of(row(scores, i, length), labels, top).json());
                 }
-                Shape one = Shape.of(1);
-                request.response().put(output, Tensor.ofStrings(batches ? one.prepend(items) : one, texts));
+                Shape item = Shape.of(1);
+                request.response().put(output, Tensor.ofStrings(batches ? item.prepend(items) : item, texts));
             } catch (BackendException e) {
                 request.fail(e);
             }

@@ -30,19 +30,19 @@ final class Scaling {
         float[][] weights = new float[size][];
         for (int i = 0; i < size; i++) {
             double center = begin + (i + 0.5) * scale;
-            int from = Math.clamp((long) (center - reach + 0.5), 0, limit - 1);
-            int to = Math.clamp((long) (center + reach + 0.5), from + 1, limit);
-            first[i] = from;
-            weights[i] = weights(from, to, center, reach);
+            int low = Math.clamp((long) (center - reach + 0.5), 0, limit - 1);
+            int high = Math.clamp((long) (center + reach + 0.5), low + 1, limit);
+            first[i] = low;
+            weights[i] = weights(low, high, center, reach);
         }
         return new Scaling(first, weights);
     }
 
-    private static float[] weights(int from, int to, double center, double reach) {
-        float[] found = new float[to - from];
+    private static float[] weights(int low, int high, double center, double reach) {
+        float[] found = new float[high - low];
         float sum = 0;
         for (int k = 0; k < found.length; k++) {
-            found[k] = (float) Math.max(0, 1 - Math.abs(from + k + 0.5 - center) / reach);
+            found[k] = (float) Math.max(0, 1 - Math.abs(low + k + 0.5 - center) / reach);
             sum += found[k];
         }
         for (int k = 0; k < found.length; k++) {
