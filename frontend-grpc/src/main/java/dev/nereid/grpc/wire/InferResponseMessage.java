@@ -237,8 +237,8 @@ public final class InferResponseMessage extends InputStream implements Drainable
 
     @Override
     public int read() {
-        byte[] one = new byte[1];
-        return read(one, 0, 1) < 0 ? -1 : one[0] & 0xFF;
+        byte[] single = new byte[1];
+        return read(single, 0, 1) < 0 ? -1 : single[0] & 0xFF;
     }
 
     @Override
