@@ -161,8 +161,8 @@ final class InferRequestReader {
         boolean hasData = data != JsonFields.ABSENT;
         boolean hasBinary = binary != JsonFields.ABSENT;
         boolean hasRegion = region != JsonFields.ABSENT;
-        boolean one = hasData ? !hasBinary && !hasRegion : hasBinary != hasRegion;
-        if (!one) {
+        boolean hasOneSource = hasData ? !hasBinary && !hasRegion : hasBinary != hasRegion;
+        if (!hasOneSource) {
             String set = (hasData ? " 'data'" : "")
                     + (hasBinary ? " 'binary_data_size'" : "")
                     + (hasRegion ? " 'shared_memory_region'" : "");

@@ -19,17 +19,17 @@ final class DecisiveDigits {
      * Returns a shorter number with the same rounding.
      *
      * @param text a valid JSON text
-     * @param from the offset at which the number begins
-     * @param to the offset after it
+     * @param start the offset at which the number begins
+     * @param end the offset after it
      * @param exponent the number's exponent, zero if it has none
      * @return digits and an exponent, without sign
      */
-    static String of(MemorySegment text, int from, int to, long exponent) {
+    static String of(MemorySegment text, int start, int end, long exponent) {
         StringBuilder digits = new StringBuilder();
         boolean fraction = false;
         boolean more = false;
         long power = exponent;
-        for (int i = from; i < to; i++) {
+        for (int i = start; i < end; i++) {
             byte next = text.get(ValueLayout.JAVA_BYTE, i);
             if (next == 'e' || next == 'E') {
                 break;

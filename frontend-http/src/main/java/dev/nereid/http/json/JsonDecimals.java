@@ -31,8 +31,8 @@ final class JsonDecimals {
      * @return the index after the number
      */
     static int write(int digits, int power, byte[] target, int from) {
-        int lead = isLess(NINE_DIGITS - 1, digits);
-        int missing = isLess(digits, EIGHT_DIGITS);
+        int lead = oneIfLess(NINE_DIGITS - 1, digits);
+        int missing = oneIfLess(digits, EIGHT_DIGITS);
         long eight = DigitChunk.of(digits - (NINE_DIGITS & -lead));
         long rest = eight >>> (missing * Byte.SIZE);
         int written = Long.BYTES + lead - missing;
@@ -86,16 +86,16 @@ final class JsonDecimals {
         int end = length == 1 ? from + 1 : from + 1 + length;
         target[end++] = 'e';
         target[end] = '-';
-        end += isLess(exponent, 0);
+        end += oneIfLess(exponent, 0);
         int size = Math.abs(exponent);
         target[end] = (byte) ('0' + size / 10);
-        end += isLess(9, size);
+        end += oneIfLess(9, size);
         target[end] = (byte) ('0' + size % 10);
         return end + 1;
     }
 
     /** Returns one if a number is less than another one, otherwise zero. Their difference must not overflow. */
-    private static int isLess(int number, int other) {
+    private static int oneIfLess(int number, int other) {
         return (number - other) >>> (Integer.SIZE - 1);
     }
 

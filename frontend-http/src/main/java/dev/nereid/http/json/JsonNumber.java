@@ -78,7 +78,7 @@ public final class JsonNumber {
 
     /** Returns the index after a plain number, as {@link #readPlain} does, without computing its value. */
     static int skipPlain(byte[] bytes, int from) {
-        int first = from + isByte(bytes[from], '-');
+        int first = from + oneIfEqual(bytes[from], '-');
         int index = skipPlainDigits(bytes, first);
         if (isWrongLength(index - first, bytes[first])) {
             return NOT_PLAIN;
@@ -176,7 +176,7 @@ public final class JsonNumber {
         integerDigits = 0;
         writtenExponent = 0;
         word = 0;
-        minus = isByte(bytes[from], '-');
+        minus = oneIfEqual(bytes[from], '-');
         int first = from + minus;
         if (bytes[first + 1] == '.') {
             int after = readOneDigitAndFraction(bytes, first);
@@ -373,13 +373,13 @@ public final class JsonNumber {
     }
 
     /** Returns one if a byte is the expected one, otherwise zero. */
-    private static int isByte(byte actual, char expected) {
+    private static int oneIfEqual(byte actual, char expected) {
         return (((actual & 0xFF) ^ expected) - 1) >>> (Integer.SIZE - 1);
     }
 
     /** Returns whether a number has no digits, or more than one and begins with zero. */
     private static boolean isWrongLength(int digits, byte first) {
-        int max = (isByte(first, '0') - 1) >>> 1;
+        int max = (oneIfEqual(first, '0') - 1) >>> 1;
         return Integer.compareUnsigned(digits - 1, max) > 0;
     }
 

@@ -342,9 +342,9 @@ public final class JsonReader {
         return string(from, skipString());
     }
 
-    private String string(int from, int to) {
-        String plain = window.plainString(from, to);
-        return plain == null ? JsonStrings.decode(text, from, to) : plain;
+    private String string(int start, int end) {
+        String plain = window.plainString(start, end);
+        return plain == null ? JsonStrings.decode(text, start, end) : plain;
     }
 
     private void readKey() {

@@ -49,8 +49,8 @@ final class JsonStrings {
     }
 
     /** Returns whether a string contains an escape. */
-    static boolean hasEscape(MemorySegment text, int from, int to) {
-        for (int i = from; i < to; i++) {
+    static boolean hasEscape(MemorySegment text, int start, int end) {
+        for (int i = start; i < end; i++) {
             if (text.get(ValueLayout.JAVA_BYTE, i) == '\\') {
                 return true;
             }
@@ -59,12 +59,12 @@ final class JsonStrings {
     }
 
     /** Returns the unescaped length of a checked string in bytes. */
-    static int length(MemorySegment text, int from, int to) {
+    static int length(MemorySegment text, int start, int end) {
         int length = 0;
-        int at = from;
-        while (at < to) {
+        int at = start;
+        while (at < end) {
             if (text.get(ValueLayout.JAVA_BYTE, at) == '\\') {
-                int codePoint = codePoint(text, at, to);
+                int codePoint = codePoint(text, at, end);
                 length += utf8Length(codePoint);
                 at += escapeLength(text, at, codePoint);
             } else {
@@ -76,13 +76,13 @@ final class JsonStrings {
     }
 
     /** Writes the unescaped bytes of a checked string. Returns the offset after them in the target. */
-    static long copy(MemorySegment text, int from, int to, MemorySegment target, long offset) {
+    static long copy(MemorySegment text, int start, int end, MemorySegment target, long offset) {
         long out = offset;
-        int at = from;
-        while (at < to) {
+        int at = start;
+        while (at < end) {
             byte next = text.get(ValueLayout.JAVA_BYTE, at);
             if (next == '\\') {
-                int codePoint = codePoint(text, at, to);
+                int codePoint = codePoint(text, at, end);
                 out = putUtf8(codePoint, target, out);
                 at += escapeLength(text, at, codePoint);
             } else {
@@ -94,14 +94,14 @@ final class JsonStrings {
     }
 
     /** Returns a checked string as text; bytes that are not UTF-8 become replacement characters. */
-    static String decode(MemorySegment text, int from, int to) {
+    static String decode(MemorySegment text, int start, int end) {
         byte[] bytes;
-        if (hasEscape(text, from, to)) {
-            bytes = new byte[length(text, from, to)];
-            copy(text, from, to, MemorySegment.ofArray(bytes), 0);
+        if (hasEscape(text, start, end)) {
+            bytes = new byte[length(text, start, end)];
+            copy(text, start, end, MemorySegment.ofArray(bytes), 0);
         } else {
-            bytes = new byte[to - from];
-            MemorySegment.copy(text, ValueLayout.JAVA_BYTE, from, bytes, 0, bytes.length);
+            bytes = new byte[end - start];
+            MemorySegment.copy(text, ValueLayout.JAVA_BYTE, start, bytes, 0, bytes.length);
         }
         return new String(bytes, StandardCharsets.UTF_8);
     }
@@ -125,9 +125,9 @@ final class JsonStrings {
         return (2 + HEX_DIGITS) * Character.charCount(codePoint);
     }
 
-    private static int hex(MemorySegment text, int escape, int from, int end) {
+    private static int hex(MemorySegment text, int escape, int start, int end) {
         int value = 0;
-        for (int i = from; i < from + HEX_DIGITS; i++) {
+        for (int i = start; i < start + HEX_DIGITS; i++) {
             int digit = Character.digit(byteAt(text, i, end), HEX_BASE);
             if (digit < 0) {
                 throw JsonErrors.syntax("Incorrect hex digit after \\u escape in string.", escape, text);

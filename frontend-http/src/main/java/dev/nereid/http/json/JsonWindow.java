@@ -121,17 +121,17 @@ final class JsonWindow {
      * escape.
      */
     @Nullable
-    String plainString(int from, int to) {
-        int index = from - start;
-        if (index < 0 || to - start > length) {
+    String plainString(int begin, int end) {
+        int index = begin - start;
+        if (index < 0 || end - start > length) {
             return null;
         }
-        for (int i = index; i < to - start; i++) {
+        for (int i = index; i < end - start; i++) {
             if (bytes[i] == '\\') {
                 return null;
             }
         }
-        return new String(bytes, index, to - from, StandardCharsets.UTF_8);
+        return new String(bytes, index, end - begin, StandardCharsets.UTF_8);
     }
 
     /** Returns the array, valid until another byte is read: {@link #length()} bytes of text, then zeros. */

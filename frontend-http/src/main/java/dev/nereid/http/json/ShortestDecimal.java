@@ -63,9 +63,9 @@ final class ShortestDecimal {
         long below = value >>> POINT;
         long nearest = (value + HALF - 1 + (below & 1)) >>> POINT;
         // The nearest number can lie outside only on a shorter side; the next one is then within the other side.
-        nearest += isNegative((nearest << POINT) - lower);
+        nearest += oneIfNegative((nearest << POINT) - lower);
         long tens = (((below + 5) * TENTH) >>> Integer.SIZE) * 10;
-        long tensOutside = -isNegative(((tens << POINT) - lower) | (upper - (tens << POINT)));
+        long tensOutside = -oneIfNegative(((tens << POINT) - lower) | (upper - (tens << POINT)));
         digits = (int) (tens + ((nearest - tens) & tensOutside));
     }
 
@@ -82,7 +82,7 @@ final class ShortestDecimal {
     }
 
     /** Returns one for a negative number, otherwise zero. */
-    private static long isNegative(long number) {
+    private static long oneIfNegative(long number) {
         return number >>> (Long.SIZE - 1);
     }
 
