@@ -111,8 +111,8 @@ final class ThreadWatch implements Watchdog.Watched {
         Map<PluginClassLoader, List<Thread>> ofPlugins = ofPlugins();
         count(ofPlugins);
         Optional<Leak> most = ofPlugins.entrySet().stream()
-                .max((one, other) ->
-                        Integer.compare(one.getValue().size(), other.getValue().size()))
+                .max((first, second) -> Integer.compare(
+                        first.getValue().size(), second.getValue().size()))
                 .map(plugin -> new Leak(plugin.getKey(), plugin.getValue()));
         int largest = most.map(leak -> leak.threads().size()).orElse(0);
         if (largest < MIN_OF_PLUGIN) {

@@ -113,7 +113,7 @@ public final class AgentChain {
     /** Tells the agents that all versions were loaded. */
     public void loadComplete() {
         step(Phase.LOADING, Phase.LOADED);
-        running.reversed().forEach(one -> one.agent().loadComplete());
+        running.reversed().forEach(entry -> entry.agent().loadComplete());
     }
 
     /** Tells the agents that the load failed, and ends the chain. */
@@ -125,7 +125,7 @@ public final class AgentChain {
     /** Tells the agents that the model is about to be unloaded. */
     public void unload() {
         step(Phase.LOADED, Phase.UNLOADING);
-        running.forEach(one -> one.agent().unload());
+        running.forEach(entry -> entry.agent().unload());
     }
 
     /** Tells the agents that the model was unloaded, and ends the chain. */
@@ -180,12 +180,12 @@ public final class AgentChain {
     /** Calls the last hook of the agents and frees them, the last one first. */
     private void end(Consumer<RepositoryAgent> hook) {
         try {
-            running.reversed().forEach(one -> hook.accept(one.agent()));
+            running.reversed().forEach(entry -> hook.accept(entry.agent()));
         } finally {
-            for (Running one : running.reversed()) {
-                one.agent().close();
-                one.context().delete();
-                one.lease().close();
+            for (Running entry : running.reversed()) {
+                entry.agent().close();
+                entry.context().delete();
+                entry.lease().close();
             }
             running.clear();
         }

@@ -83,14 +83,14 @@ final class LargestElements {
         }
     }
 
-    private void swap(int one, int other) {
-        int kept = heap[one];
-        heap[one] = heap[other];
-        heap[other] = kept;
+    private void swap(int first, int second) {
+        int kept = heap[first];
+        heap[first] = heap[second];
+        heap[second] = kept;
     }
 
-    private boolean isLess(int one, int other) {
-        int order = Long.compare(scores.rank(data, one), scores.rank(data, other));
-        return order == 0 ? one > other : order < 0;
+    private boolean isLess(int first, int second) {
+        int order = Long.compare(scores.rank(data, first), scores.rank(data, second));
+        return order == 0 ? first > second : order < 0;
     }
 }

@@ -54,7 +54,7 @@ final class LoadCycles {
         lock.lock();
         try {
             requested.computeIfPresent(loading, (_, others) -> {
-                others.removeIf(one -> one == ended);
+                others.removeIf(candidate -> candidate == ended);
                 return others.isEmpty() ? null : others;
             });
         } finally {
@@ -63,18 +63,18 @@ final class LoadCycles {
     }
 
     @GuardedBy("lock")
-    private boolean reaches(String from, String to) {
+    private boolean reaches(String source, String target) {
         Set<String> seen = new HashSet<>();
-        Deque<String> left = new ArrayDeque<>(List.of(from));
+        Deque<String> left = new ArrayDeque<>(List.of(source));
         while (!left.isEmpty()) {
             String next = left.pop();
-            if (next.equals(to)) {
+            if (next.equals(target)) {
                 return true;
             }
             if (seen.add(next)) {
-                for (Requested one : requested.getOrDefault(next, List.of())) {
-                    if (one.isAwaited().getAsBoolean()) {
-                        left.add(one.model());
+                for (Requested load : requested.getOrDefault(next, List.of())) {
+                    if (load.isAwaited().getAsBoolean()) {
+                        left.add(load.model());
                     }
                 }
             }

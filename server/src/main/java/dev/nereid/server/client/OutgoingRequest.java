@@ -97,14 +97,14 @@ final class OutgoingRequest implements ModelRequest {
     }
 
     @Override
-    public ModelRequest id(String given) {
-        id = given;
+    public ModelRequest id(String id) {
+        this.id = id;
         return this;
     }
 
     @Override
-    public ModelRequest priority(long given) {
-        priority = given;
+    public ModelRequest priority(long priority) {
+        this.priority = priority;
         return this;
     }
 
@@ -115,8 +115,8 @@ final class OutgoingRequest implements ModelRequest {
     }
 
     @Override
-    public ModelRequest version(long given) {
-        version = given;
+    public ModelRequest version(long version) {
+        this.version = version;
         return this;
     }
 
@@ -190,8 +190,8 @@ final class OutgoingRequest implements ModelRequest {
     }
 
     @Override
-    public ModelRequest sequence(Sequence given) {
-        sequence = Optional.of(given);
+    public ModelRequest sequence(Sequence sequence) {
+        this.sequence = Optional.of(sequence);
         return this;
     }
 

@@ -71,7 +71,7 @@ final class SentModelRequest implements ResponseObserver {
             request.cancel();
             end(
                     "onError",
-                    one -> one.onError(new BackendException(
+                    receiver -> receiver.onError(new BackendException(
                             ErrorCode.UNAVAILABLE,
                             "response of model '" + model + "': the model that requested it is closed")));
             return;
@@ -79,7 +79,7 @@ final class SentModelRequest implements ResponseObserver {
         ReceivedResponse received = new ReceivedResponse(response, held);
         boolean accepted = false;
         try {
-            accepted = guard("onResponse", one -> one.onResponse(received));
+            accepted = guard("onResponse", receiver -> receiver.onResponse(received));
         } finally { // also after an error of the virtual machine: somebody may wait for the end
             if (!accepted) {
                 received.close();
@@ -93,7 +93,7 @@ final class SentModelRequest implements ResponseObserver {
 
     @Override
     public void onFailedResponse(InferenceException error) {
-        guard("onFailedResponse", one -> one.onFailedResponse(ServerModelClient.translate(error)));
+        guard("onFailedResponse", receiver -> receiver.onFailedResponse(ServerModelClient.translate(error)));
     }
 
     @Override
@@ -103,12 +103,12 @@ final class SentModelRequest implements ResponseObserver {
 
     @Override
     public void onError(InferenceException error) {
-        end("onError", one -> one.onError(ServerModelClient.translate(error)));
+        end("onError", receiver -> receiver.onError(ServerModelClient.translate(error)));
     }
 
     @Override
     public void onRefused(InferenceException error) {
-        end("onRefused", one -> one.onRefused(ServerModelClient.translate(error)));
+        end("onRefused", receiver -> receiver.onRefused(ServerModelClient.translate(error)));
     }
 
     @Override

@@ -110,7 +110,7 @@ final class EnsembleValidation {
         }
         for (Node next = ready.poll(); next != null; next = ready.poll()) {
             for (Node after : next.after) {
-                if (!after.isReady && after.before.stream().allMatch(one -> one.isReady)) {
+                if (!after.isReady && after.before.stream().allMatch(predecessor -> predecessor.isReady)) {
                     after.isReady = true;
                     ready.add(after);
                 }
@@ -130,12 +130,13 @@ final class EnsembleValidation {
         for (ModelOutput output : config.getOutputList()) {
             Node node = node(nodes, "output", output.getName(), config);
             if (!node.isReady) {
-                Optional<Node> missing =
-                        node.before.stream().filter(one -> !one.isReady).findFirst();
+                Optional<Node> missing = node.before.stream()
+                        .filter(predecessor -> !predecessor.isReady)
+                        .findFirst();
                 throw invalid("output '" + output.getName() + "' for ensemble '" + config.getName()
                         + "' is not written"
-                        + missing.map(one ->
-                                        ": at least one of its depending tensors, '" + one.name + "', is not connected")
+                        + missing.map(predecessor -> ": at least one of its depending tensors, '" + predecessor.name
+                                        + "', is not connected")
                                 .orElse(""));
             }
         }

@@ -43,7 +43,7 @@ final class InitialStates {
         List<InitialState> states = new ArrayList<>();
         for (StateSpec spec : described.states()) {
             State state = config.getSequenceBatching().getStateList().stream()
-                    .filter(one -> one.getOutputName().equals(spec.outputName()))
+                    .filter(candidate -> candidate.getOutputName().equals(spec.outputName()))
                     .findFirst()
                     .orElseThrow();
             Shape dims = state.getInitialStateCount() == 0

@@ -85,26 +85,26 @@ final class SequenceTensors {
     /** Returns the type of a control: the type of its values for false and true, or the type of the id. */
     private static DataType type(ModelConfig config, Control control) {
         String end = control.getKind() + " for " + config.getName();
-        List<Values> given = Stream.of(
+        List<Values> configured = Stream.of(
                         new Values(DataType.INT32, "int32_false_true", control.getInt32FalseTrueCount()),
                         new Values(DataType.FP32, "fp32_false_true", control.getFp32FalseTrueCount()),
                         new Values(DataType.BOOL, "bool_false_true", control.getBoolFalseTrueCount()))
                 .filter(values -> values.count() > 0)
                 .toList();
         if (control.getKind() == Control.Kind.CONTROL_SEQUENCE_CORRID) {
-            if (!given.isEmpty()) {
+            if (!configured.isEmpty()) {
                 throw invalid("sequence batching must not specify either " + LISTS + end);
             }
             return typeOfId(config, control);
         }
-        if (given.isEmpty()) {
+        if (configured.isEmpty()) {
             throw invalid("sequence batching must specify either " + LISTS + end);
         }
-        if (given.size() > 1) {
+        if (configured.size() > 1) {
             throw invalid("sequence batching specifies more than one from 'int32_false_true', 'fp32_false_true' and"
                     + " 'bool_false_true' for " + end);
         }
-        Values values = given.getFirst();
+        Values values = configured.getFirst();
         if (values.count() != FALSE_AND_TRUE) {
             throw invalid("sequence batching control '" + values.name() + "' must have exactly 2 entries for " + end);
         }

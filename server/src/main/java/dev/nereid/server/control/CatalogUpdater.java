@@ -197,7 +197,8 @@ final class CatalogUpdater {
      */
     void serve(String model, NavigableMap<Long, Generation> generations, Set<Long> present, boolean isOverridden) {
         NavigableMap<Long, Generation> before = serving(model);
-        Optional<OnDemandModel> described = describer.map(one -> one.describe(model, generations, isOverridden));
+        Optional<OnDemandModel> described =
+                describer.map(descriptions -> descriptions.describe(model, generations, isOverridden));
         described.ifPresent(models.onDemand()::add);
         List<Runnable> replaced = new ArrayList<>();
         before.forEach((version, generation) -> {

@@ -150,10 +150,10 @@ public final class ModelLifecycle {
                 new DemandActions(loads, tasks, catalog, live, models.onDemand(), refresh),
                 catalog));
         demand.ifPresent(ensembles::follow);
-        Optional<DemandModelControl> demandControl = describer.map(one -> new DemandModelControl(
+        Optional<DemandModelControl> demandControl = describer.map(descriptions -> new DemandModelControl(
                 named,
                 loads,
-                new ModelDescriptions(tasks, sources, preparation, one, catalog, threads, failures),
+                new ModelDescriptions(tasks, sources, preparation, descriptions, catalog, threads, failures),
                 models.onDemand(),
                 demand.orElseThrow(),
                 new RepositoryIndex(models, Optional.of(repository))));
@@ -162,7 +162,7 @@ public final class ModelLifecycle {
         startup = new StartupModels(
                 repository,
                 demandControl
-                        .<Function<String, CompletionStage<Void>>>map(one -> one::begin)
+                        .<Function<String, CompletionStage<Void>>>map(control -> control::begin)
                         .orElse(load),
                 loads::unload,
                 catalog,

@@ -39,7 +39,7 @@ final class ModelSources {
     private final OverrideWriter writer;
 
     /** The configurations of clients, which stay until the files of their models change, by model. */
-    private final ConcurrentHashMap<String, ModelSource> given = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<String, ModelSource> overrides = new ConcurrentHashMap<>();
 
     ModelSources(ModelRepository repository, ModelPreparation preparation, OverrideWriter writer) {
         this.repository = repository;
@@ -134,7 +134,7 @@ final class ModelSources {
      */
     ModelSource find(String model) {
         ModelSource found = inRepository(model);
-        ModelSource retained = given.get(model);
+        ModelSource retained = overrides.get(model);
         return retained != null
                         && retained.files().equals(found.files())
                         && retained.holder().origin().equals(found.holder().origin())
@@ -237,9 +237,9 @@ final class ModelSources {
     void loaded(ModelSource source) {
         String model = source.key();
         if (source.config().isPresent() && !source.isOverridden()) {
-            given.put(model, source);
+            overrides.put(model, source);
         } else {
-            given.remove(model);
+            overrides.remove(model);
         }
     }
 
@@ -250,7 +250,7 @@ final class ModelSources {
 
     /** Forgets the configuration that a client gave for a model. */
     void forget(String model) {
-        given.remove(model);
+        overrides.remove(model);
     }
 
     private static String pollFailed(String model) {

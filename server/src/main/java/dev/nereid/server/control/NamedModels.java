@@ -23,8 +23,7 @@ final class NamedModels {
     private final ServedModels models;
     private final boolean hasNamespaces;
 
-    NamedModels(
-            LoadTasks loads, ModelSources sources, ControlTasks tasks, ServedModels models, boolean hasNamespaces) {
+    NamedModels(LoadTasks loads, ModelSources sources, ControlTasks tasks, ServedModels models, boolean hasNamespaces) {
         this.loads = loads;
         this.sources = sources;
         this.tasks = tasks;

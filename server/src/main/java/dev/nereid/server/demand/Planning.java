@@ -84,8 +84,8 @@ final class Planning {
             table.endReservation(model);
             model.state = ModelMemory.State.UNLOADED;
             endPending(
-                    one -> one.phase() == Acquisition.Phase.GRANTED
-                            && one.models().contains(key),
+                    acquisition -> acquisition.phase() == Acquisition.Phase.GRANTED
+                            && acquisition.models().contains(key),
                     failure);
         }
     }
@@ -95,7 +95,7 @@ final class Planning {
         ModelMemory model = table.of(key);
         table.endReservation(model);
         model.state = ModelMemory.State.UNLOADED;
-        endPending(one -> one.models().contains(key), reason);
+        endPending(acquisition -> acquisition.models().contains(key), reason);
     }
 
     private void endPending(Predicate<Acquisition> which, InferenceException reason) {
@@ -140,7 +140,7 @@ final class Planning {
 
     /** Ends the acquisitions that wait for memory, as the server stops. Acquisitions with loading models continue. */
     void stop(InferenceException reason) {
-        endPending(one -> one.phase() == Acquisition.Phase.WAITING, reason);
+        endPending(acquisition -> acquisition.phase() == Acquisition.Phase.WAITING, reason);
     }
 
     /** Returns whether memory may have to be freed, so that {@link #decide} needs the uses of models. */

@@ -76,7 +76,8 @@ final class StepValidation {
 
     private void checkInputs(ModelEnsembling.Step step, ModelConfig model) {
         new TreeMap<>(step.getInputMapMap()).forEach((input, tensor) -> {
-            if (model.getInputList().stream().noneMatch(one -> one.getName().equals(input))) {
+            if (model.getInputList().stream()
+                    .noneMatch(declared -> declared.getName().equals(input))) {
                 throw invalid(inEnsemble() + "ensemble tensor " + tensor + " is mapping to non-existing input " + input
                         + " in model " + step.getModelName());
             }
@@ -104,7 +105,7 @@ final class StepValidation {
         });
         mapped.forEach((name, tensor) -> {
             if (model.getOutputList().stream()
-                            .filter(one -> one.getName().equals(name))
+                            .filter(declared -> declared.getName().equals(name))
                             .count()
                     > 1) {
                 throw invalid(inEnsemble() + "multiple outputs in model " + step.getModelName()

@@ -134,7 +134,7 @@ public final class LogLevelWatch implements Watchdog.Watched {
             lock.unlock();
         }
         ended.forEach(Subscription::end);
-        return ended.stream().map(one -> one.place).toList();
+        return ended.stream().map(subscription -> subscription.place).toList();
     }
 
     private static Level least(Logger log) {

@@ -139,9 +139,9 @@ public final class VersionFiles implements AutoCloseable {
             }
             target = Files.createDirectory(root.resolve(Long.toString(number.incrementAndGet())));
             for (Map.Entry<String, Path> file : files.entrySet()) {
-                Path to = target.resolve(file.getKey());
-                Files.createDirectories(to.resolveSibling(""));
-                copy(file.getKey(), file.getValue(), to);
+                Path copy = target.resolve(file.getKey());
+                Files.createDirectories(copy.resolveSibling(""));
+                copy(file.getKey(), file.getValue(), copy);
             }
             copied = true;
             LOG.atDebug()

@@ -45,8 +45,13 @@ public record InstanceUpdate(List<Integer> sources, List<Integer> removed) {
         for (int i = 0; i < present.size(); i++) {
             left.add(i);
         }
-        match(present, target, sources, left, (one, other) -> one.name().equals(other.name()));
-        match(present, target, sources, left, (one, other) -> true);
+        match(
+                present,
+                target,
+                sources,
+                left,
+                (candidate, plan) -> candidate.name().equals(plan.name()));
+        match(present, target, sources, left, (candidate, plan) -> true);
         return new InstanceUpdate(sources, left);
     }
 

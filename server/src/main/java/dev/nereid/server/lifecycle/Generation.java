@@ -360,7 +360,7 @@ public final class Generation implements Resolution {
     static boolean awaitClose(List<Generation> generations, CompletableFuture<Void> ended, long nanos)
             throws InterruptedException {
         List<CompletableFuture<Void>> ends = new ArrayList<>(List.of(ended));
-        generations.forEach(one -> ends.add(one.closed));
+        generations.forEach(generation -> ends.add(generation.closed));
         try {
             CompletableFuture.anyOf(ends.toArray(new CompletableFuture<?>[0]))
                     .get(Math.max(0, nanos), TimeUnit.NANOSECONDS);

@@ -190,21 +190,21 @@ public final class LiveGenerations {
      * @return to be run when no other request finds the generation any more: drains it when its sequences have ended
      */
     public Runnable replace(Generation generation, Runnable whenClosed) {
-        Followed one = new Followed(generation, () -> drain(generation, whenClosed), new AtomicBoolean());
+        Followed entry = new Followed(generation, () -> drain(generation, whenClosed), new AtomicBoolean());
         draining.add(generation);
-        followed.add(one);
+        followed.add(entry);
         return () -> {
-            one.isReplaced().set(true);
-            if (!generation.model().scheduler().whenSequencesEnd(() -> end(one)) || sequencesEnded) {
-                end(one);
+            entry.isReplaced().set(true);
+            if (!generation.model().scheduler().whenSequencesEnd(() -> end(entry)) || sequencesEnded) {
+                end(entry);
             }
         };
     }
 
     /** Drains a generation with sequences that continue, once, and not before it is replaced. */
-    private void end(Followed one) {
-        if (one.isReplaced().get() && followed.remove(one)) {
-            one.drain().run();
+    private void end(Followed entry) {
+        if (entry.isReplaced().get() && followed.remove(entry)) {
+            entry.drain().run();
         }
     }
 
@@ -214,7 +214,7 @@ public final class LiveGenerations {
      * @param key the model's key
      */
     public void endReplaced(String key) {
-        followed.stream().filter(one -> one.generation().key().equals(key)).forEach(this::end);
+        followed.stream().filter(entry -> entry.generation().key().equals(key)).forEach(this::end);
     }
 
     /** Returns whether the sequences of a replaced generation go on. */
@@ -232,11 +232,11 @@ public final class LiveGenerations {
      */
     @Nullable
     Generation following(String key, ModelRef ref, Sequence.Id id) {
-        for (Followed one : followed.reversed()) {
-            if (one.is(key, ref)
-                    && one.generation().model().scheduler().hasSequence(id)
-                    && one.generation().acquire()) {
-                return one.generation();
+        for (Followed entry : followed.reversed()) {
+            if (entry.is(key, ref)
+                    && entry.generation().model().scheduler().hasSequence(id)
+                    && entry.generation().acquire()) {
+                return entry.generation();
             }
         }
         return null;
@@ -251,9 +251,9 @@ public final class LiveGenerations {
      */
     void startedAgain(Sequence.Id id, Generation other) {
         ModelRef version = new ModelRef(other.key(), other.model().version());
-        for (Followed one : followed) {
-            if (one.is(other.key(), version) && !one.generation().equals(other)) {
-                one.generation().model().scheduler().replaceSequence(id);
+        for (Followed entry : followed) {
+            if (entry.is(other.key(), version) && !entry.generation().equals(other)) {
+                entry.generation().model().scheduler().replaceSequence(id);
             }
         }
     }
@@ -363,8 +363,8 @@ public final class LiveGenerations {
      */
     public boolean awaitAllClosed(long nanos) throws InterruptedException {
         long deadline = System.nanoTime() + nanos;
-        for (Generation one : all()) {
-            if (!Generation.awaitClose(List.of(one), new CompletableFuture<>(), deadline - System.nanoTime())) {
+        for (Generation generation : all()) {
+            if (!Generation.awaitClose(List.of(generation), new CompletableFuture<>(), deadline - System.nanoTime())) {
                 return false;
             }
         }
@@ -374,7 +374,7 @@ public final class LiveGenerations {
     /** Ends the sequences of the oldest replaced generation of a version, since another one is to drain. */
     private void endOldest(String model, long version) {
         ModelRef ref = new ModelRef(model, version);
-        followed.stream().filter(one -> one.is(model, ref)).findFirst().ifPresent(this::end);
+        followed.stream().filter(entry -> entry.is(model, ref)).findFirst().ifPresent(this::end);
     }
 
     private Set<Long> drainingVersions(String model) {
@@ -389,8 +389,8 @@ public final class LiveGenerations {
 
     private List<Generation> draining(String model, long version) {
         return draining.stream()
-                .filter(one -> one.model().version() == version)
-                .filter(one -> one.key().equals(model))
+                .filter(generation -> generation.model().version() == version)
+                .filter(generation -> generation.key().equals(model))
                 .toList();
     }
 
@@ -402,7 +402,8 @@ public final class LiveGenerations {
      */
     public String whatDrains(String model) {
         boolean isAsked = draining.stream()
-                .anyMatch(one -> one.key().equals(model) && one.model().memory().isCalling());
+                .anyMatch(generation -> generation.key().equals(model)
+                        && generation.model().memory().isCalling());
         return isAsked
                 ? "still complete requests, or wait for the backend, which has not returned from memoryUsage,"
                 : "still complete requests";
@@ -411,8 +412,9 @@ public final class LiveGenerations {
     /** Returns the sequences of each generation of a version that is not closed, if its model has sequences. */
     List<SequenceUse> sequenceUses(String model, long version) {
         return live.stream()
-                .filter(one -> one.key().equals(model) && one.model().version() == version)
-                .flatMap(one -> one.model().sequenceUse().stream())
+                .filter(generation ->
+                        generation.key().equals(model) && generation.model().version() == version)
+                .flatMap(generation -> generation.model().sequenceUse().stream())
                 .toList();
     }
 
@@ -421,8 +423,8 @@ public final class LiveGenerations {
         String responses = holders.reason(sources(model, version));
         return responses.isEmpty()
                 ? live.stream()
-                        .filter(one -> one.isOf(model, version))
-                        .map(one -> one.model().unendedReason())
+                        .filter(generation -> generation.isOf(model, version))
+                        .map(generation -> generation.model().unendedReason())
                         .filter(reason -> !reason.isEmpty())
                         .findFirst()
                         .orElse("")
@@ -432,8 +434,8 @@ public final class LiveGenerations {
     /** Returns the sources of the responses of each generation of a version that is not closed. */
     List<Object> sources(String model, long version) {
         return live.stream()
-                .filter(one -> one.isOf(model, version))
-                .map(one -> one.model().scheduler().source())
+                .filter(generation -> generation.isOf(model, version))
+                .map(generation -> generation.model().scheduler().source())
                 .toList();
     }
 

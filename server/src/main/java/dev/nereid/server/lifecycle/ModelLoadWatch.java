@@ -146,7 +146,7 @@ public final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
             }
         }
         return counts.entrySet().stream()
-                .map(one -> one.getKey().withCount(one.getValue()))
+                .map(entry -> entry.getKey().withCount(entry.getValue()))
                 .toList();
     }
 

@@ -82,20 +82,20 @@ public final class ModelPreparation {
      * Prepares a model. Its repository agents are called before its files are read, as its configuration says.
      *
      * @param directory its directory
-     * @param given a configuration that replaces the one in the directory; empty if none does
+     * @param override a configuration that replaces the one in the directory; empty if none does
      * @return the model with at least one version to be loaded; its agents wait for the outcome of the load
      * @throws InferenceException if the configuration is wrong, requires an unsupported feature, or leaves no version, or
      *     with the reason of an agent
      */
-    public PreparedModel prepare(ModelDirectory directory, Optional<WrittenConfig> given) {
+    public PreparedModel prepare(ModelDirectory directory, Optional<WrittenConfig> override) {
         try (ModelLoadWatch.Step _ = watch.begin(directory.name(), OptionalLong.empty(), "prepare")) {
-            return prepareWatched(directory, given);
+            return prepareWatched(directory, override);
         }
     }
 
-    private PreparedModel prepareWatched(ModelDirectory directory, Optional<WrittenConfig> given) {
+    private PreparedModel prepareWatched(ModelDirectory directory, Optional<WrittenConfig> override) {
         directory.checkContained();
-        Optional<WrittenConfig> found = given.or(() -> read(directory));
+        Optional<WrittenConfig> found = override.or(() -> read(directory));
         AgentChain chain =
                 agents.chain(directory.name(), found.orElse(WrittenConfig.NONE).config());
         ModelDirectory effective = directory.at(chain.load(directory.path()));
@@ -104,8 +104,8 @@ public final class ModelPreparation {
             if (effective.equals(directory)) {
                 directory.checkVersionDirectories(); // before any of them is listed
             }
-            PreparedModel model =
-                    complete(effective, effective.equals(directory) ? found : given.or(() -> read(effective)), chain);
+            PreparedModel model = complete(
+                    effective, effective.equals(directory) ? found : override.or(() -> read(effective)), chain);
             if (effective.equals(directory)) { // an agent may put its own directory together as it likes
                 directory.checkContained(model.versions());
             }
@@ -144,14 +144,14 @@ public final class ModelPreparation {
      * Returns the names of the models that a model needs, such as the models of an ensemble's steps. Calls no agent.
      *
      * @param directory its directory
-     * @param given a configuration that replaces the one in the directory; empty if none does
+     * @param override a configuration that replaces the one in the directory; empty if none does
      * @return the names; empty also if the configuration cannot be read, for which {@link #prepare} has the reason
      */
-    public Set<String> needed(ModelDirectory directory, Optional<WrittenConfig> given) {
+    public Set<String> needed(ModelDirectory directory, Optional<WrittenConfig> override) {
         Optional<WrittenConfig> config;
         try {
             directory.checkContained();
-            config = given.or(() -> read(directory));
+            config = override.or(() -> read(directory));
         } catch (InferenceException e) {
             LOG.atDebug()
                     .addKeyValue("model", directory.name())

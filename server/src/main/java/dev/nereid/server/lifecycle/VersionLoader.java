@@ -368,14 +368,14 @@ public final class VersionLoader {
                         .select(environment.cache(), parts.load().identity()))
                 .with(ExecutionLimitReader.of(parts.config(), environment.supervision()));
         List<InstanceSlot> active = loaded.stream()
-                .filter(one -> !one.isPassive())
-                .map(one -> one.slot(options.instances().hostPolicies()))
+                .filter(instance -> !instance.isPassive())
+                .map(instance -> instance.slot(options.instances().hostPolicies()))
                 .toList();
         ModelMeter meter = meters.of(parts.load().key(), parts.settings().version());
         // From here on the scheduler closes the instances that run, and the strategy, also when its start fails.
         rollback.commit();
         rollback.add(parts.model()::close);
-        loaded.stream().filter(LoadedInstance::isPassive).forEach(one -> rollback.add(one.instance()::close));
+        loaded.stream().filter(LoadedInstance::isPassive).forEach(instance -> rollback.add(instance.instance()::close));
         ModelScheduler scheduler = ModelScheduler.start(plan, active, modelEnvironment, meter);
         rollback.add(scheduler::close);
         awaitWarm(scheduler, parts.settings().name());

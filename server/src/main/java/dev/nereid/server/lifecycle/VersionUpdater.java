@@ -166,7 +166,7 @@ public final class VersionUpdater {
         List<ModelInstance> kept =
                 after.instances().stream().map(LoadedInstance::instance).toList();
         List<ModelInstance> removed = before.instances().stream()
-                .filter(one -> !one.isPassive())
+                .filter(instance -> !instance.isPassive())
                 .map(LoadedInstance::instance)
                 .filter(instance -> kept.stream().noneMatch(other -> isSame(instance, other)))
                 .toList();
@@ -187,8 +187,8 @@ public final class VersionUpdater {
     }
 
     @SuppressWarnings("ReferenceEquality") // Plugins may make instances that are equal.
-    private static boolean isSame(ModelInstance one, ModelInstance other) {
-        return one == other;
+    private static boolean isSame(ModelInstance first, ModelInstance second) {
+        return first == second;
     }
 
     private static ModelConfig withoutInstances(ModelConfig config) {
@@ -246,11 +246,11 @@ public final class VersionUpdater {
         rollback.commit(); // from here on the scheduler closes the instances that run, also when their warm-up fails
         added.stream().filter(LoadedInstance::isPassive).forEach(passive -> rollback.add(passive.instance()::close));
         List<InstanceSlot> slots = added.stream()
-                .filter(one -> !one.isPassive())
-                .map(one -> one.slot(options.instances().hostPolicies()))
+                .filter(instance -> !instance.isPassive())
+                .map(instance -> instance.slot(options.instances().hostPolicies()))
                 .toList();
         List<ModelInstance> old = removed.stream()
-                .filter(one -> !one.isPassive())
+                .filter(instance -> !instance.isPassive())
                 .map(LoadedInstance::instance)
                 .toList();
         warmups.replace(instances, slots, old, warmup);

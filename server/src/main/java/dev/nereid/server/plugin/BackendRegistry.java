@@ -215,11 +215,11 @@ public final class BackendRegistry implements AutoCloseable {
         for (PluginSlot plugin : plugins.get().plugins().values()) {
             try {
                 Optional<Claimed> found = plugin.claims(source.directory())
-                        .map(given -> new Claimed(
-                                given.name(),
+                        .map(claim -> new Claimed(
+                                claim.name(),
                                 new BackendSlot(
-                                        given.name(),
-                                        Optional.of(new BackendSlot.Claim(source, given.provider(), stamp)),
+                                        claim.name(),
+                                        Optional.of(new BackendSlot.Claim(source, claim.provider(), stamp)),
                                         plugin,
                                         environment,
                                         actionThreads)));
@@ -495,11 +495,11 @@ public final class BackendRegistry implements AutoCloseable {
 
     /** Refuses to replace plugins with native libraries, also by one of another file name. */
     private static void requireReplaceable(Set<PluginSlot> replaced) throws PluginException {
-        for (PluginSlot one : replaced) {
-            if (one.isNative()) {
-                one.needsRestart();
-                throw new PluginException(
-                        "takes the place of plugin '" + one.name() + "', whose jars are gone: " + PluginSlot.RESTART);
+        for (PluginSlot plugin : replaced) {
+            if (plugin.isNative()) {
+                plugin.needsRestart();
+                throw new PluginException("takes the place of plugin '" + plugin.name() + "', whose jars are gone: "
+                        + PluginSlot.RESTART);
             }
         }
     }

@@ -82,7 +82,7 @@ final class BackendSlot {
     }
 
     private String runtime() {
-        return claim.map(one -> one.directory().directory().resolve(PYTHON_PROGRAM))
+        return claim.map(claimed -> claimed.directory().directory().resolve(PYTHON_PROGRAM))
                 .filter(Files::isRegularFile)
                 .map(_ -> PYTHON_PROGRAM)
                 .orElse("");
@@ -95,7 +95,7 @@ final class BackendSlot {
 
     /** Returns a digest of all from which the backend is made: the jars of its plugin, and the directory. */
     String digest() {
-        return claim.map(one -> PluginDigest.hash(plugin.digest() + one.stamp()))
+        return claim.map(claimed -> PluginDigest.hash(plugin.digest() + claimed.stamp()))
                 .orElseGet(plugin::digest);
     }
 
@@ -143,7 +143,8 @@ final class BackendSlot {
                             ErrorCode.UNAVAILABLE, "backend '" + name + "' is not available: " + reason);
                 }
                 PluginSource source = lease.get().source();
-                Path directory = claim.map(one -> one.directory().directory()).orElseGet(source::directory);
+                Path directory =
+                        claim.map(claimed -> claimed.directory().directory()).orElseGet(source::directory);
                 PluginBackendContext context =
                         new PluginBackendContext(name, source, directory, plugin.digest(), environment);
                 Backend backend = create(provider, context);

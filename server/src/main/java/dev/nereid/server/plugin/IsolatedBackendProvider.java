@@ -68,14 +68,14 @@ final class IsolatedBackendProvider implements BackendProvider {
      */
     @Override
     public Optional<String> claims(Path directory) {
-        Optional<String> given = boundary.invoke("BackendProvider.claims", () -> provider.claims(directory));
-        given.filter(text -> !DIRECTORY_NAME.matcher(text).matches()).ifPresent(text -> {
+        Optional<String> claimed = boundary.invoke("BackendProvider.claims", () -> provider.claims(directory));
+        claimed.filter(text -> !DIRECTORY_NAME.matcher(text).matches()).ifPresent(text -> {
             throw new BackendException(
                     ErrorCode.INVALID_ARGUMENT,
                     "backend name: '" + text + "' (expected: letters, digits, ., _ and -; given by backend '" + name
                             + "')");
         });
-        return given;
+        return claimed;
     }
 
     /**

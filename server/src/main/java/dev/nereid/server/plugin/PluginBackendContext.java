@@ -58,9 +58,9 @@ final class PluginBackendContext implements BackendContext {
 
     /** Adds the server's defaults for every backend; scripts search the log for this wording. */
     private static Map<String, String> withDefaults(Map<String, String> settings) {
-        String given = settings.get(MAX_BATCH_SIZE);
-        if (given != null) {
-            LOG.debug("Found overwritten default setting: {},{}", MAX_BATCH_SIZE, given);
+        String configured = settings.get(MAX_BATCH_SIZE);
+        if (configured != null) {
+            LOG.debug("Found overwritten default setting: {},{}", MAX_BATCH_SIZE, configured);
             return settings;
         }
         LOG.debug("Adding default backend config setting: {},{}", MAX_BATCH_SIZE, DEFAULT_MAX_BATCH_SIZE);

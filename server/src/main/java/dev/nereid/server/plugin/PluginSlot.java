@@ -227,9 +227,9 @@ final class PluginSlot {
         try (CountedResource.Lease<Plugin> lease = acquire()) {
             for (IsolatedBackendProvider provider : lease.get().providers()) {
                 try {
-                    Optional<String> given = provider.claims(directory);
-                    if (given.isPresent()) {
-                        return Optional.of(new Claim(provider.name(), given.get()));
+                    Optional<String> claimed = provider.claims(directory);
+                    if (claimed.isPresent()) {
+                        return Optional.of(new Claim(provider.name(), claimed.get()));
                     }
                 } catch (BackendException e) {
                     failure = failure == null ? e : failure;

@@ -82,9 +82,9 @@ record PluginSnapshot(
         plugins.forEach((other, slot) -> {
             boolean isGone = !present.contains(other);
             boolean sharesNames = backends.entrySet().stream()
-                            .anyMatch(one -> one.getValue().plugin().equals(slot)
-                                    && one.getValue().claim().isEmpty()
-                                    && names.backends().containsKey(one.getKey()))
+                            .anyMatch(entry -> entry.getValue().plugin().equals(slot)
+                                    && entry.getValue().claim().isEmpty()
+                                    && names.backends().containsKey(entry.getKey()))
                     || names.agents().stream().anyMatch(agent -> slot.equals(agents.get(agent)));
             if (other.equals(path) || (isGone && sharesNames)) {
                 replaced.add(slot);

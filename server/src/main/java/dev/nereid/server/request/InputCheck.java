@@ -89,11 +89,11 @@ final class InputCheck {
         int first = hasBatchDimension ? 1 : 0;
         boolean matches = input.rank() == dims.length + first;
         for (int i = 0; matches && i < dims.length; i++) {
-            long given = input.dim(i + first);
-            if (given == Shape.VARIABLE) {
+            long actual = input.dim(i + first);
+            if (actual == Shape.VARIABLE) {
                 throw RequestErrors.unspecifiedDimension(id, input, model);
             }
-            matches = dims[i] == Shape.VARIABLE || dims[i] == given;
+            matches = dims[i] == Shape.VARIABLE || dims[i] == actual;
         }
         if (!matches) {
             throw RequestErrors.shape(id, input, model, spec.dims(), modelBatches);
@@ -156,9 +156,9 @@ final class InputCheck {
             return;
         }
         long expected = InputTensor.byteSize(spec.name(), spec.type(), shape);
-        long given = input.data().byteSize();
-        if (given != expected) {
-            throw RequestErrors.byteSize(id, spec.name(), model, expected, given);
+        long actual = input.data().byteSize();
+        if (actual != expected) {
+            throw RequestErrors.byteSize(id, spec.name(), model, expected, actual);
         }
     }
 }

@@ -174,15 +174,15 @@ public final class RequestChecks {
     }
 
     /** Returns the configured index of each input, or {@link #UNKNOWN}. */
-    private int[] inputSlots(String id, List<InputTensor> given) {
-        if (areInOrder(given)) {
+    private int[] inputSlots(String id, List<InputTensor> received) {
+        if (areInOrder(received)) {
             return inOrder;
         }
-        int[] slots = new int[given.size()];
+        int[] slots = new int[received.size()];
         boolean[] taken = new boolean[inputs.length];
         boolean areKnown = true;
         for (int i = 0; i < slots.length; i++) {
-            String name = given.get(i).name();
+            String name = received.get(i).name();
             int slot = inputNames.indexOf(name, i);
             slots[i] = slot;
             if (slot == UNKNOWN) {
@@ -195,7 +195,7 @@ public final class RequestChecks {
         }
         if (!areKnown) {
             Set<String> seen = new HashSet<>();
-            for (InputTensor input : given) {
+            for (InputTensor input : received) {
                 if (!seen.add(input.name())) {
                     throw RequestErrors.duplicateInput(id, input.name());
                 }
@@ -205,10 +205,10 @@ public final class RequestChecks {
     }
 
     /** Returns whether all inputs are present, in the order of the configuration. Most clients send them so. */
-    private boolean areInOrder(List<InputTensor> given) {
-        boolean areInOrder = given.size() == inputs.length;
+    private boolean areInOrder(List<InputTensor> received) {
+        boolean areInOrder = received.size() == inputs.length;
         for (int i = 0; areInOrder && i < inputs.length; i++) {
-            areInOrder = given.get(i).name().equals(inputs[i].name());
+            areInOrder = received.get(i).name().equals(inputs[i].name());
         }
         return areInOrder;
     }
@@ -259,12 +259,12 @@ public final class RequestChecks {
         return RequestErrors.unknownOutput(unknown, model);
     }
 
-    private void checkCount(String id, List<InputTensor> given, int[] slots) {
+    private void checkCount(String id, List<InputTensor> received, int[] slots) {
         boolean fits = slots.length >= requiredInputs && slots.length <= inputs.length;
         if (fits && (requiredInputs == inputs.length || hasAllRequired(slots))) {
             return;
         }
-        List<String> names = given.stream().map(InputTensor::name).toList();
+        List<String> names = received.stream().map(InputTensor::name).toList();
         Set<String> present = Set.copyOf(names);
         List<String> missing = Arrays.stream(inputs)
                 .filter(input -> !input.isOptional() && !present.contains(input.name()))
@@ -289,11 +289,11 @@ public final class RequestChecks {
     }
 
     /** Returns the first dimension that the inputs share. It is 1 if none of them has a batch dimension. */
-    private long batch(String id, List<InputTensor> given, int[] slots) {
+    private long batch(String id, List<InputTensor> received, int[] slots) {
         long batch = 1;
         boolean isKnown = false;
         for (int i = slots.length - 1; i >= 0; i--) {
-            InputTensor input = given.get(i);
+            InputTensor input = received.get(i);
             if (slots[i] == UNKNOWN) {
                 throw RequestErrors.unknownInput(input.name(), model);
             }
@@ -315,10 +315,10 @@ public final class RequestChecks {
         return batch;
     }
 
-    private NamedTensor[] tensors(String id, List<InputTensor> given, int[] slots, long batch) {
+    private NamedTensor[] tensors(String id, List<InputTensor> received, int[] slots, long batch) {
         NamedTensor[] tensors = new NamedTensor[inputs.length];
         for (int i = slots.length - 1; i >= 0; i--) {
-            tensors[slots[i]] = inputs[slots[i]].check(id, given.get(i), batch);
+            tensors[slots[i]] = inputs[slots[i]].check(id, received.get(i), batch);
         }
         if (slots.length == tensors.length) {
             return tensors;

@@ -31,10 +31,10 @@ final class RequestErrors {
 
     /** The type of a sequence id does not fit the control input that has it. */
     static InferenceException sequenceIdType(
-            String id, String control, DataType given, String model, DataType expected) {
+            String id, String control, DataType actual, String model, DataType expected) {
         return of(
                 id,
-                "sequence batching control '" + control + "' data-type is '" + given + "', but model '" + model
+                "sequence batching control '" + control + "' data-type is '" + actual + "', but model '" + model
                         + "' expects '" + expected + "'");
     }
 
@@ -49,21 +49,21 @@ final class RequestErrors {
     /**
      * Reports missing or surplus inputs.
      *
-     * @param given the names of the request's inputs
+     * @param received the names of the request's inputs
      * @param missing the names of the inputs that the request lacks
      * @param required the minimum of inputs
      * @param maximum the maximum of inputs
      */
     static InferenceException inputCount(
-            String id, String model, List<String> given, List<String> missing, int required, int maximum) {
+            String id, String model, List<String> received, List<String> missing, int required, int maximum) {
         String expected = required == maximum
                 ? "expected " + maximum + " inputs"
                 : "expected number of inputs between " + required + " and " + maximum;
         // The reference prints the given names last to first, and half a bracket where nothing is missing.
         return of(
                 id,
-                expected + " but got " + given.size() + " inputs for model '" + model + "'. Got input(s) ["
-                        + Quoted.names(given.reversed()) + "], but missing required input(s) "
+                expected + " but got " + received.size() + " inputs for model '" + model + "'. Got input(s) ["
+                        + Quoted.names(received.reversed()) + "], but missing required input(s) "
                         + (missing.isEmpty() ? "]" : "[" + Quoted.names(missing) + "]")
                         + ". Please provide all required input(s).");
     }
@@ -110,11 +110,11 @@ final class RequestErrors {
                         + (batches ? BATCH_NOTE : ""));
     }
 
-    static InferenceException byteSize(String id, String input, String model, long expected, long given) {
+    static InferenceException byteSize(String id, String input, String model, long expected, long actual) {
         return of(
                 id,
                 "input byte size mismatch for input '" + Quoted.text(input) + "' for model '" + model + "'. Expected "
-                        + expected + ", got " + given);
+                        + expected + ", got " + actual);
     }
 
     static InferenceException cutLength(String id, String input, String model, long available) {
@@ -140,11 +140,11 @@ final class RequestErrors {
                         + "' for model '" + model + "', expecting " + expected);
     }
 
-    static InferenceException tooFewStrings(String id, String input, String model, long expected, long given) {
+    static InferenceException tooFewStrings(String id, String input, String model, long expected, long actual) {
         return of(
                 id,
                 "expected " + expected + " string elements for inference input '" + Quoted.text(input) + "' for model '"
-                        + model + "', got " + given);
+                        + model + "', got " + actual);
     }
 
     private static InferenceException of(String id, String message) {

@@ -28,9 +28,9 @@ final class OpenResponses {
         if (largest.get() < added.byteSize()) {
             largest.accumulateAndGet(added.byteSize(), Math::max);
         }
-        outputs.merge(tensor.data().address(), List.of(added), (before, one) -> {
+        outputs.merge(tensor.data().address(), List.of(added), (before, more) -> {
             List<Output> all = new ArrayList<>(before);
-            all.addAll(one);
+            all.addAll(more);
             return List.copyOf(all);
         });
     }
@@ -39,7 +39,7 @@ final class OpenResponses {
     void remove(HeldResponse response, int index, Tensor tensor) {
         outputs.computeIfPresent(tensor.data().address(), (_, before) -> {
             List<Output> left = before.stream()
-                    .filter(one -> !(one.response().equals(response) && one.index() == index))
+                    .filter(output -> !(output.response().equals(response) && output.index() == index))
                     .toList();
             return left.isEmpty() ? null : left;
         });
@@ -60,8 +60,8 @@ final class OpenResponses {
         while (lower != null && address - lower.getKey() + tensor.byteSize() <= largest.get()) {
             long end = address - lower.getKey() + tensor.byteSize();
             Optional<Runnable> lease = lower.getValue().stream()
-                    .filter(one -> end <= one.byteSize())
-                    .flatMap(one -> one.response().tryLease(one.index()).stream())
+                    .filter(output -> end <= output.byteSize())
+                    .flatMap(output -> output.response().tryLease(output.index()).stream())
                     .findFirst();
             if (lease.isPresent()) {
                 return lease;

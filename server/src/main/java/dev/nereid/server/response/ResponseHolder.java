@@ -171,7 +171,8 @@ public final class ResponseHolder {
 
     /** Returns model, version and plugin, or the program, for messages. */
     String describe() {
-        return caller.map(one -> "model '" + model + "', version " + one.version() + ", plugin '" + plugin + "'")
+        return caller.map(
+                        calling -> "model '" + model + "', version " + calling.version() + ", plugin '" + plugin + "'")
                 .orElse("the program");
     }
 
@@ -187,20 +188,26 @@ public final class ResponseHolder {
     /** Returns how many responses of some loads, and leases on their outputs, it holds. */
     long sizeOf(Collection<?> sources) {
         return responsesOf(sources)
-                + leases.stream().filter(one -> sources.contains(one.source())).count();
+                + leases.stream()
+                        .filter(lease -> sources.contains(lease.source()))
+                        .count();
     }
 
     /** Returns how many responses of some loads it holds. */
     long responsesOf(Collection<?> sources) {
-        return held.stream().filter(one -> sources.contains(one.source())).count();
+        return held.stream()
+                .filter(response -> sources.contains(response.source()))
+                .count();
     }
 
     /** Returns how many requests have responses of a load, or leases on their outputs, that it holds. */
     long requestsOf(Object source) {
         return Stream.concat(
-                        held.stream().filter(one -> one.source().equals(source)).map(HeldResponse::request),
+                        held.stream()
+                                .filter(response -> response.source().equals(source))
+                                .map(HeldResponse::request),
                         leases.stream()
-                                .filter(one -> one.source().equals(source))
+                                .filter(lease -> lease.source().equals(source))
                                 .map(HeldLease::request))
                 .distinct()
                 .count();
@@ -268,7 +275,7 @@ public final class ResponseHolder {
      */
     public void endLeases() {
         List<HeldLease> ended =
-                leases.stream().filter(one -> one.release(() -> {})).toList();
+                leases.stream().filter(lease -> lease.release(() -> {})).toList();
         if (!ended.isEmpty()) {
             boolean isOne = ended.size() == 1;
             reportLeases(

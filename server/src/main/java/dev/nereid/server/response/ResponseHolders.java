@@ -78,12 +78,12 @@ public final class ResponseHolders {
      * @return the number of requests, each of which may have several responses
      */
     public long requestsOf(Object source) {
-        return holders.stream().mapToLong(one -> one.requestsOf(source)).sum();
+        return holders.stream().mapToLong(holder -> holder.requestsOf(source)).sum();
     }
 
     /** Returns whether any response, or a lease on an output of one, is held. */
     public boolean areHolding() {
-        return holders.stream().anyMatch(one -> one.size() > 0);
+        return holders.stream().anyMatch(holder -> holder.size() > 0);
     }
 
     /**
@@ -94,7 +94,7 @@ public final class ResponseHolders {
      */
     public long responsesOf(Object source) {
         return holders.stream()
-                .mapToLong(one -> one.responsesOf(List.of(source)))
+                .mapToLong(holder -> holder.responsesOf(List.of(source)))
                 .sum();
     }
 
@@ -105,7 +105,9 @@ public final class ResponseHolders {
      * @return the number
      */
     public long sizeOf(Object source) {
-        return holders.stream().mapToLong(one -> one.sizeOf(List.of(source))).sum();
+        return holders.stream()
+                .mapToLong(holder -> holder.sizeOf(List.of(source)))
+                .sum();
     }
 
     /**
@@ -131,7 +133,7 @@ public final class ResponseHolders {
                         ", ",
                         counts.entrySet().stream()
                                 .limit(MAX_NAMED)
-                                .map(one -> one.getValue() + " held by " + one.getKey())
+                                .map(entry -> entry.getValue() + " held by " + entry.getKey())
                                 .toList())
                 + (others > 0 ? ", and others" : "");
     }

@@ -64,8 +64,8 @@ final class DiskFiles implements LocalFiles {
     }
 
     @Override
-    public void move(Path from, Path to) throws IOException {
-        Files.move(from, to, StandardCopyOption.ATOMIC_MOVE);
+    public void move(Path source, Path target) throws IOException {
+        Files.move(source, target, StandardCopyOption.ATOMIC_MOVE);
     }
 
     @Override

@@ -23,7 +23,7 @@ interface LocalFiles {
     void syncDirectory(Path directory) throws IOException;
 
     /** Renames a directory in one step; the new name must not exist. */
-    void move(Path from, Path to) throws IOException;
+    void move(Path source, Path target) throws IOException;
 
     /** Deletes a file or a directory with all that is in it, without following links. Does nothing if it is missing. */
     void delete(Path path) throws IOException;

@@ -155,7 +155,7 @@ final class ModelDownload {
     }
 
     private static void raise(Map<String, Instant> newest, String directory, Instant time) {
-        newest.merge(directory, time, (one, other) -> one.isAfter(other) ? one : other);
+        newest.merge(directory, time, (first, second) -> first.isAfter(second) ? first : second);
     }
 
     private static String parent(String key) {

@@ -190,13 +190,13 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
             boolean installed = false;
             try {
                 CopyManifest manifest = download(listed, partial);
-                ModelListing again = listing.model(model);
-                if (again.fingerprint().equals(listed.fingerprint())) {
+                ModelListing current = listing.model(model);
+                if (current.fingerprint().equals(listed.fingerprint())) {
                     ModelCopy copy = copies.install(partial, manifest);
                     installed = true;
                     return copy;
                 }
-                listed = again;
+                listed = current;
             } finally {
                 if (!installed) {
                     copies.directory().discard(partial);

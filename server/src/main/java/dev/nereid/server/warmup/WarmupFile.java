@@ -100,12 +100,12 @@ record WarmupFile(String name, Path path, long size) {
         return content.asSlice(0, at);
     }
 
-    private InferenceException tooShort(long expected, long given) {
+    private InferenceException tooShort(long expected, long actual) {
         // The reference leaves the blank out, and clients compare whole texts.
         return new InferenceException(
                 ErrorCode.INVALID_ARGUMENT,
                 "warmup setting expects " + expected + " bytes, but the data provided from " + name + "only has "
-                        + given + " bytes.");
+                        + actual + " bytes.");
     }
 
     private static InferenceException unreadable(String name, String problem) {
