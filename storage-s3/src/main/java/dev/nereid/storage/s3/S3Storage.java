@@ -105,10 +105,10 @@ final class S3Storage implements ModelStorage {
                 key.substring(location.prefix().length()), object.size(), object.eTag(), object.lastModified());
     }
 
-    private static void copy(ResponseInputStream<GetObjectResponse> from, OutputStream to) throws IOException {
+    private static void copy(ResponseInputStream<GetObjectResponse> source, OutputStream target) throws IOException {
         byte[] buffer = new byte[BUFFER_BYTES];
-        for (int read = from.read(buffer); read >= 0; read = from.read(buffer)) {
-            to.write(buffer, 0, read);
+        for (int read = source.read(buffer); read >= 0; read = source.read(buffer)) {
+            target.write(buffer, 0, read);
         }
     }
 }
