@@ -101,7 +101,7 @@ public record ExternalFiles(SortedSet<String> required, SortedSet<String> mentio
                 reader.message(Message.MODEL, file.size(), 0);
                 isRead = true;
             } catch (MalformedException | EOFException e) {
-                isRead = false; // ONNX Runtime says what is wrong
+                isRead = false; // ONNX Runtime reports the fault
             }
             reader.mentioned.removeAll(reader.required);
             return new ExternalFiles(reader.required, reader.mentioned, isRead);
