@@ -169,7 +169,7 @@ public final class ModelCalls {
             sent = true;
         } catch (BackendException e) {
             open.refuse(e);
-        } catch (RuntimeException e) { // such as a cause whose execution is finished
+        } catch (RuntimeException e) { // such as a cause with a finished execution
             open.refuse(new BackendException(ErrorCode.INTERNAL, defect(e, model), e));
         }
         if (closed) { // while it was sent

@@ -41,7 +41,7 @@ final class ByteCodeCache {
                 removeOldest(prefix);
             }
         } catch (IOException e) {
-            return prefix; // read only: what is there is used
+            return prefix; // read-only: the present files are used
         }
         return prefix;
     }

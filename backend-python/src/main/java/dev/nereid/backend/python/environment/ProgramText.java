@@ -78,7 +78,7 @@ record ProgramText(String code) {
         while (line < code.length()) {
             char first = code.charAt(line);
             int end = endOfLine(code, line);
-            if (!Character.isWhitespace(first) && first != ')') { // such as of base classes on lines of their own
+            if (!Character.isWhitespace(first) && first != ')') { // such as of base classes on separate lines
                 return line;
             }
             line = end + 1;

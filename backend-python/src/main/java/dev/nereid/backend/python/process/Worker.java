@@ -399,7 +399,7 @@ public final class Worker implements FrameSink {
             CompletableFuture<Void> _ = requireNonNull(process).onExit().thenRun(open::shutdown);
             Hello said = readHello(open);
             if (!said.problem().isEmpty()) {
-                int _ = awaitExit(); // by itself
+                int _ = awaitExit(); // without a signal
                 throw new BackendException(ErrorCode.INTERNAL, said.problem());
             }
             if (!said.token().equals(token)) {

@@ -155,7 +155,7 @@ public final class ReadyChecks {
                 if (!calling) {
                     calling = true;
                     last++;
-                    // Neither blocks nor calls this object; under the lock, so that no result comes before.
+                    // Does not block, and does not call this object. Under the lock, so that no result comes before.
                     frames.send(new FrameWriter()
                             .begin(FrameType.CHECK_READY, 0, 0, last)
                             .end());
