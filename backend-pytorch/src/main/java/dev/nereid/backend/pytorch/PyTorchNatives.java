@@ -45,7 +45,7 @@ final class PyTorchNatives {
             throw new UnsupportedOperationException(
                     "platform: " + machine.system() + " " + machine.processor() + " (expected: Linux x86_64)");
         }
-        synchronized (PROCESS) { // between the look at what is mapped and the mapping
+        synchronized (PROCESS) { // from the check of mapped libraries to the mapping
             LibraryArchive archive = LibraryArchive.find(plugin, PyTorchNatives.class.getClassLoader(), SOURCES);
             Path directory = LibraryDirectory.find(PRODUCT, archive, cache.toAbsolutePath());
             try {

@@ -141,7 +141,7 @@ final class WarmUp {
         }
         for (BatchInput derived : settings.batchInputs()) {
             if (derived.names().contains(name)) {
-                return Optional.empty(); // its numbers depend on those of others
+                return Optional.empty(); // its numbers depend on the numbers of others
             }
         }
         Optional<SequenceBatching> sequences = settings.sequenceBatching();

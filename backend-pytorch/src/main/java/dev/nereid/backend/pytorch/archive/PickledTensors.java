@@ -115,7 +115,7 @@ final class PickledTensors {
                 operations++;
             }
         } catch (BufferUnderflowException | IndexOutOfBoundsException | NoSuchElementException e) {
-            return; // PyTorch says what is wrong with it
+            return; // PyTorch reports the fault
         }
     }
 

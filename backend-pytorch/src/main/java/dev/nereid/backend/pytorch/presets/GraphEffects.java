@@ -117,7 +117,7 @@ final class GraphEffects {
     private void look(JitNode node, long rounds) {
         String kind = kind(node);
         switch (kind) {
-            case "prim::Param" -> {} // its values are those of the block, and have their origins
+            case "prim::Param" -> {} // its values belong to the block, and have their origins
             case "prim::Constant" -> setOrigins(node, CONSTANT);
             case "prim::GetAttr" -> {
                 changesModule |= !isLibraryObject(node.output(0).type().get());
@@ -125,7 +125,7 @@ final class GraphEffects {
             }
             case "prim::fork" -> {
                 changesModule = true;
-                mayRunLong = true; // what it runs is not looked at
+                mayRunLong = true; // the forked graph is not visited
                 setOrigins(node, INPUT | CONSTANT);
             }
             case "prim::SetAttr", "prim::CallMethod", "prim::CallFunction" -> {

@@ -59,9 +59,9 @@ final class Natives {
      */
     static void load(Path directory) throws IOException {
         setProperties();
-        // libgfortran does not look beside itself for what it needs, and many systems do not have it.
+        // libgfortran does not search its directory for this library, and many systems do not have it.
         open(directory.resolve(QUADMATH).toString());
-        open(directory.resolve(LIBRARY).toString()); // and those beside it that it needs
+        open(directory.resolve(LIBRARY).toString()); // and the libraries beside it that it needs
         MethodHandle load = loaderOfPresets();
         load(load, directory.resolve(JAVACPP));
         load(load, directory.resolve(PRESETS));

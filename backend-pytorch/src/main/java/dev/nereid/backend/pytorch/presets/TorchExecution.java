@@ -151,7 +151,7 @@ public final class TorchExecution implements AutoCloseable {
     private void add(IValue value, String key, int depth, List<TorchOutput> outputs) {
         size(outputs.size());
         if (value.isTensor()) {
-            // Of its own: the one of the value lies in it.
+            // A new object: the tensor of the value lies in the value.
             outputs.add(TorchOutput.tensor(key, new org.bytedeco.pytorch.Tensor(value.toTensor()), copiesOutputs));
         } else if (depth >= MAX_DEPTH) {
             outputs.add(TorchOutput.other(key, "a value within " + depth + " others"));
