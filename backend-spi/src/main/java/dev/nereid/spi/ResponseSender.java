@@ -88,7 +88,7 @@ public interface ResponseSender {
      *     then
      */
     default void report(ResponseReport report) {
-        // For senders that keep no statistics, such as those of tests.
+        // For senders that keep no statistics, such as senders of tests.
     }
 
     /**
