@@ -67,7 +67,7 @@ public final class TfLibrary implements AutoCloseable {
         Processor.obstacle().ifPresent(reason -> {
             throw new IllegalStateException(reason);
         });
-        synchronized (PROCESS) { // between the look at what is mapped and the mapping
+        synchronized (PROCESS) { // from the check of mapped libraries to the mapping
             Path file = platform.library(plugin, classes, cache.toAbsolutePath());
             try (Arena scratch = Arena.ofConfined()) {
                 CMemory.setEnvironment(scratch.allocateFrom(LOG_LEVEL), scratch.allocateFrom(ERRORS));
@@ -112,7 +112,7 @@ public final class TfLibrary implements AutoCloseable {
      */
     public boolean loadOperators(Path copies, Collection<String> files, String library, Path origin)
             throws TfException, IOException {
-        synchronized (PROCESS) { // between the look at what is loaded and the load
+        synchronized (PROCESS) { // from the check of loaded libraries to the load
             OperatorDirectory directory = OperatorDirectory.of(copies.resolve(library), origin);
             Path place = origin.toAbsolutePath();
             Optional<Path> same = directory.sameContent();
