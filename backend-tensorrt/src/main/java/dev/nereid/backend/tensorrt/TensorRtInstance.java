@@ -60,7 +60,7 @@ final class TensorRtInstance implements ModelInstance {
         this.bindings = bindings;
         this.profiles = profiles;
         this.resources = resources;
-        // Graphs hold addresses and values of shape tensors: those of states and shape tensors change.
+        // Graphs hold addresses and values of shape tensors. States change their addresses, shape tensors their values.
         this.graphs = graphs
                 && !bindings.hasStates()
                 && bindings.inputs().stream().noneMatch(input -> input.tensor().isShapeTensor());
@@ -134,7 +134,7 @@ final class TensorRtInstance implements ModelInstance {
             resources.awaitStreams();
             throw TensorRtErrors.unavailable(e);
         } catch (RuntimeException | Error e) {
-            resources.awaitStreams(); // what was appended before may still use the batch's memory
+            resources.awaitStreams(); // earlier work may still use the batch's memory
             throw e;
         }
     }
