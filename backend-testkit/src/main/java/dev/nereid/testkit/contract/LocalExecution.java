@@ -136,7 +136,7 @@ final class LocalExecution implements AutoCloseable {
         for (int i = 0; i < requests.senders().size(); i++) {
             FakeSender sender = requests.senders().get(i);
             FakeRequest request = requests.all().get(i);
-            // The server ends a request whose sender the backend never asked for.
+            // The server ends a request if the backend never asked for its sender.
             await(
                     () -> sender.hasEnded()
                             || !request.isSenderRequested()
