@@ -188,7 +188,7 @@ final class RunningServer {
                     .join();
         }
         server.beginExit();
-        // A thread of its own: a busy pool must not keep the process alive.
+        // A separate thread: a busy pool must not keep the process alive.
         CompletableFuture<Void> closing = CompletableFuture.runAsync(
                 () -> close(end), task -> Thread.ofPlatform().name("stop").start(task));
         try {

@@ -83,7 +83,7 @@ public final class ClientFlags {
         String name = text.substring(0, colon);
         String value = text.substring(colon + 1).strip();
         try {
-            HttpRequest.newBuilder().header(name, value); // refuses those that clients must not set
+            HttpRequest.newBuilder().header(name, value); // refuses headers that clients must not set
             return Optional.of(Map.entry(name, value));
         } catch (IllegalArgumentException e) {
             return Optional.empty();

@@ -173,7 +173,7 @@ public final class ServerFlags {
         if (repositories.isEmpty() && storage.isEmpty()) {
             throw new StartException("--model-repository: missing (expected: --model-repository=DIR)");
         }
-        if (exitOnError) { // otherwise the server runs, and is neither live nor ready
+        if (exitOnError) { // otherwise the server runs, and is not live and not ready
             requireDirectories("--model-repository", repositories);
         }
         ServerOptions options = options(context);
