@@ -35,7 +35,7 @@ record JpegHeader(int components, int scans, int orientation) {
             }
             at += 2;
             if (marker == END_OF_IMAGE) {
-                break; // what follows is another file
+                break; // the rest is another file
             }
             if (marker == START_OF_IMAGE || at + 1 >= file.length) {
                 continue;
