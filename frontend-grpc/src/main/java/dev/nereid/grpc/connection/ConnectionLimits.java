@@ -190,7 +190,7 @@ public final class ConnectionLimits extends Http2ConnectionAdapter {
                 .remote()
                 .flowController()
                 .windowSize(http2.connection().connectionStream());
-        // Neither a granted window nor a move of bytes between buffers is progress.
+        // A granted window is no progress, and a move of bytes between buffers is none.
         long sent = windowGranted - window - pending + ended;
         unread.observe(pending > 0 && !channel.isWritable() ? active : waiting(), sent);
     }
@@ -242,7 +242,7 @@ public final class ConnectionLimits extends Http2ConnectionAdapter {
 
     /** Closes the connection at once. Safe for use by any thread. */
     void disconnect(String reason) {
-        // Never in the middle of a frame, whose handlers go on to use the connection.
+        // Never in the middle of a frame: its handlers go on to use the connection.
         channel.eventLoop().execute(() -> disconnectNow(reason));
     }
 
