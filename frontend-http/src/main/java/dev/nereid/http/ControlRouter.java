@@ -105,7 +105,7 @@ final class ControlRouter implements Handler<HttpServerRequest> {
     }
 
     private void addModels(ModelHandler models, StatisticsHandler statistics) {
-        // First: it wins over a model of that name, whose metadata is served with its version.
+        // First: it wins over a model of that name. The metadata of such a model is served with its version.
         addWithoutBody(Resource.STATISTICS, "/v2/models/stats", statistics::all);
         addOfModel(Resource.MODEL_READY, "/ready", models::ready);
         addOfModel(Resource.MODEL, "", models::metadata);

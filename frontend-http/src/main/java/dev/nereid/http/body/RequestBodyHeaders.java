@@ -162,7 +162,7 @@ public record RequestBodyHeaders(long bodyLength, long jsonLength, ContentCoding
             throw JsonFields.invalid("Unable to parse Inference-Header-Content-Length, value is out of range [ "
                     + Integer.MIN_VALUE + ", " + Integer.MAX_VALUE + " ], got: " + Quoted.text(header));
         }
-        // A negative length must not look like an absent one.
+        // A negative length must differ from an absent one.
         return length < 0 ? length + UNKNOWN : length;
     }
 }

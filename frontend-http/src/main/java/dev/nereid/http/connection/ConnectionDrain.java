@@ -176,7 +176,7 @@ final class ConnectionDrain {
         if (isDrained) {
             drained.tryComplete();
         } else {
-            // Clients whose connection was closed may be about to connect again.
+            // Clients of closed connections may be about to connect again.
             after(QUIET_NANOS, this::endIfQuiet);
         }
     }

@@ -163,7 +163,7 @@ final class ServerConnection implements IdleConnections.Connection {
             return false;
         }
         isDecodingPaused = true;
-        channel.config().setAutoRead(false); // each time: the transport switches it on for reasons of its own
+        channel.config().setAutoRead(false); // each time: the transport may switch it on
         return true;
     }
 
