@@ -44,7 +44,7 @@ record ServerPlugins(BackendRegistry backends, Optional<ServerCache> cache, Remo
             ServerPlugins plugins = new ServerPlugins(backends, cache, remote);
             opened = true;
             backends.fileCopies().exempt(remote::contains);
-            environment.removeLeftovers(Instant.now()); // those in use are known by now
+            environment.removeLeftovers(Instant.now()); // all that are in use are known by now
             return plugins;
         } finally {
             if (!opened) {

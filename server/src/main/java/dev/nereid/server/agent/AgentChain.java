@@ -167,7 +167,7 @@ public final class AgentChain {
             }
             return result;
         } catch (BackendException e) {
-            // The agent's own text comes first, as on the reference server, whose scripts search for it.
+            // The agent's text comes first, as on the reference server: scripts search for it.
             throw new BackendException(e.code(), e.getMessage() + " (repository agent '" + agent.name() + "')", e);
         } finally {
             if (!created) {

@@ -262,7 +262,7 @@ final class OutgoingRequest implements ModelRequest {
                 request.onRefused(e);
             }
             return;
-        } catch (RuntimeException | Error e) { // such as a cause whose execution is finished
+        } catch (RuntimeException | Error e) { // such as a cause with a finished execution
             kept.run();
             throw e;
         }

@@ -72,7 +72,7 @@ final class LoadAgents {
             return;
         }
         if (isLoaded) {
-            if (!isUnloading) { // a load without generations, whose versions all stay
+            if (!isUnloading) { // a load without generations: its versions all stay
                 chain.unload();
             }
             chain.unloadComplete();

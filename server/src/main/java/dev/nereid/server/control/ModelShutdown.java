@@ -95,7 +95,7 @@ final class ModelShutdown {
             models.end();
             idle = awaitIdle(deadline);
         } finally {
-            catalog.unloadAll(); // also what is closed later, when a backend returns after all
+            catalog.unloadAll(); // also models that close later, when a backend returns after all
         }
         // What closes at once is not reported as unfinished, even if others have used up the time.
         boolean closed = live.awaitAllClosed(idle ? deadline - nanoTime.getAsLong() : LAST_CLOSES.toNanos());
@@ -151,7 +151,7 @@ final class ModelShutdown {
         long begun = nanoTime.getAsLong();
         while (true) {
             long now = nanoTime.getAsLong();
-            if (now - begun >= lookAfter) { // a plugin may have forgotten what it has to end
+            if (now - begun >= lookAfter) { // a plugin may have forgotten objects that it has to end
                 generation.findForgotten();
                 lookAfter *= 2;
             }

@@ -143,7 +143,7 @@ final class RepositoryIndex {
             String problem = scan.unreachable().get(model.repository());
             present.put(model.key(), problem == null ? unknown(model.key()) : unreachable(model.key(), problem));
         }
-        if (scan.unreachable().isEmpty()) { // otherwise it is not known what is gone
+        if (scan.unreachable().isEmpty()) { // otherwise the removed models are not known
             before.forEach((key, entry) -> {
                 if (!present.containsKey(key)) {
                     forgetFailures(key, entry);

@@ -100,7 +100,7 @@ final class StartupModels implements LoadThreads.Follower {
                 .filter(name -> !name.equals(ModelControlOptions.ALL))
                 .forEach(name -> {
                     ModelName.check(name);
-                    keysOf(name).forEach(models::add); // also those in no repository, whose loads say so
+                    keysOf(name).forEach(models::add); // also models in no repository: their loads say so
                 });
         first = batch(models);
         first.begin(window); // which may be extended at once

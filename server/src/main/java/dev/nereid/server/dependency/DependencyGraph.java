@@ -132,7 +132,7 @@ final class DependencyGraph {
      */
     List<String> neededOnlyBy(String model, Set<String> kept) {
         Set<String> unused = new LinkedHashSet<>(List.of(model));
-        List<String> candidates = loadOrder(model).reversed(); // each before what it needs
+        List<String> candidates = loadOrder(model).reversed(); // each before the models that it needs
         for (String candidate : candidates) {
             boolean isUnused = needs.keySet().stream()
                     .filter(other -> needed(other).contains(candidate))

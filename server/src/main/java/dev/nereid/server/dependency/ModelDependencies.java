@@ -257,7 +257,7 @@ public final class ModelDependencies {
         try {
             List<String> found = new ArrayList<>(graph.dependents(model));
             found.retainAll(waiting);
-            return found.reversed(); // each after those that it needs itself
+            return found.reversed(); // each after the models that it needs
         } finally {
             lock.unlock();
         }

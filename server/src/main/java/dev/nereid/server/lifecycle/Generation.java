@@ -178,7 +178,7 @@ public final class Generation implements Resolution {
      * @param whenEnded is notified of the end before the threads that wait for it, with the error if the close failed
      */
     void drain(Executor executor, Consumer<@Nullable Throwable> whenEnded) {
-        model.expectUnload(); // requests that wait in vain may have leases, such as those of ensembles
+        model.expectUnload(); // requests that wait in vain may have leases, such as requests of ensembles
         leases.close(() -> executor.execute(() -> close(whenEnded)));
     }
 

@@ -421,7 +421,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         return bytes.canEverFit(Math.max(needed, pieceSize))
                 ? InferenceException.overloaded(problem, RETRY_AFTER)
                 : new InferenceException(
-                        ErrorCode.UNAVAILABLE, // nor will there ever be
+                        ErrorCode.UNAVAILABLE, // and there never will be
                         problem + ". Use --tensor-memory-pool-byte-size to increase the limit.");
     }
 }

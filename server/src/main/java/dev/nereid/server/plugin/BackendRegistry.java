@@ -92,7 +92,7 @@ public final class BackendRegistry implements AutoCloseable {
     }
 
     private void add(BackendProvider provider) {
-        // A number of its own: of two providers of one class, none replaces the other.
+        // A distinct number: of two providers of one class, none replaces the other.
         PluginSlot plugin =
                 PluginSlot.of(provider, environment.cacheRoot().resolve(Integer.toString(ofProgram.size())));
         ofProgram.add(plugin.source().path());
