@@ -175,14 +175,14 @@ final class ModelShutdown {
                 .addKeyValue("model", model.config().getName())
                 .addKeyValue("version", model.version())
                 .addKeyValue("instance", instance)
-                .addKeyValue("requests", model.requests())
+                .addKeyValue("requests", model.inFlight())
                 .setCause(ThreadStack.of(thread, stack))
                 .log(
                         "execution has not ended within the exit timeout (model '{}', version {}, instance '{}', {} requests)",
                         model.config().getName(),
                         model.version(),
                         instance,
-                        model.requests());
+                        model.inFlight());
     }
 
     /** Names, with their stacks, the executions, loads and closes that the stop did not wait for any longer. */
@@ -196,12 +196,12 @@ final class ModelShutdown {
                 LOG.atWarn()
                         .addKeyValue("model", name)
                         .addKeyValue("version", model.version())
-                        .addKeyValue("requests", model.requests())
+                        .addKeyValue("requests", model.inFlight())
                         .log(
                                 "requests have not ended within the exit timeout (model '{}', version {}, {} requests){}",
                                 name,
                                 model.version(),
-                                model.requests(),
+                                model.inFlight(),
                                 held.isEmpty() ? "" : "; it " + held);
             }
         }

@@ -319,7 +319,7 @@ public final class Generation implements Resolution {
         Object source = model.scheduler().source();
         if (model.isEnsemble()) {
             long held = holders.requestsOf(source);
-            return held > 0 && held >= model.requests();
+            return held > 0 && held >= model.inFlight();
         }
         return isHeld(holders.sizeOf(source));
     }

@@ -404,11 +404,6 @@ public final class ServedModel implements AutoCloseable {
         return inFlight() > 0;
     }
 
-    /** Returns the number of requests that wait, are executed, or have open responses. */
-    int inFlight() {
-        return scheduler.inFlight();
-    }
-
     /** Returns whether any request is not completed. One that moves between threads at this moment may be missed. */
     boolean isWorking() {
         return scheduler.isWorking();
@@ -428,7 +423,7 @@ public final class ServedModel implements AutoCloseable {
      *
      * @return how many wait, are executed, or have open responses
      */
-    public int requests() {
+    public int inFlight() {
         return scheduler.inFlight();
     }
 
