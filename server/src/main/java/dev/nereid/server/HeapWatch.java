@@ -18,7 +18,7 @@ final class HeapWatch implements Watchdog.Watched {
      */
     static final int MIN_FULL_CHECKS = 10;
 
-    /** Looks that are left out, so that the start does not wait for the beans. */
+    /** The checks that are left out, so that the start does not wait for the beans. */
     static final int SKIPPED_CHECKS = 5;
 
     /** The part of the largest heap from which on it is full, in percent. */

@@ -32,7 +32,7 @@ final class ThreadWatch implements Watchdog.Watched {
     /** The prefixes of the names of threads that are the server's while they execute code of a plugin. */
     private static final List<String> OF_SERVER = List.of("instance/", "executor/");
 
-    /** Looks that are left out, so that the start does not wait for the bean. */
+    /** The checks that are left out, so that the start does not wait for the bean. */
     private static final int SKIPPED_CHECKS = 5;
 
     private static final Logger LOG = LoggerFactory.getLogger(ThreadWatch.class);
@@ -97,11 +97,11 @@ final class ThreadWatch implements Watchdog.Watched {
             checks++;
             return;
         }
-        look().ifPresent(ThreadWatch::report);
+        scan().ifPresent(ThreadWatch::report);
     }
 
-    /** Looks whether the threads have become many; returns the plugin that has the most, until they double. */
-    Optional<Leak> look() {
+    /** Counts the threads. Returns the plugin that has the most, if they have become many, until they double. */
+    Optional<Leak> scan() {
         int count = threads.count();
         if (count < smallest()) {
             count(Map.of());

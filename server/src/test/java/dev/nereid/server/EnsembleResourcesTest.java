@@ -176,7 +176,7 @@ final class EnsembleResourcesTest {
             }
             """;
 
-    /** Servers that share a cache look for the responses of equal content under the same key. */
+    /** Servers that share a cache search for the responses of equal content under the same key. */
     @Test
     void sharesResponsesWithOtherServers() throws Exception {
         Path caches = Files.createDirectories(directory.resolve("caches"));

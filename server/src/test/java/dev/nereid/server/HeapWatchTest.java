@@ -59,7 +59,7 @@ final class HeapWatchTest {
     @Test
     void isNotFullWhileNothingIsCollected() {
         heap.used = MAX;
-        heap.perLook = 0;
+        heap.perCheck = 0;
 
         check(10 * HeapWatch.MIN_FULL_CHECKS);
 
@@ -79,14 +79,14 @@ final class HeapWatchTest {
 
     private void check(int times) {
         for (int i = 0; i < times; i++) {
-            heap.collections += heap.perLook;
+            heap.collections += heap.perCheck;
             watch.check(0);
         }
     }
 
     private static final class FakeHeap implements HeapWatch.Heap {
         private long collections;
-        private long perLook = 1;
+        private long perCheck = 1;
         private long used;
 
         @Override

@@ -38,7 +38,7 @@ final class LoadStormTest {
     private static final int MODELS = 50;
     private static final int ROUNDS = Integer.getInteger("nereid.stormRounds", 60);
 
-    /** How many rounds of a thread there are between two looks at the whole index by that thread. */
+    /** How many rounds of a thread there are between two reads of the whole index by that thread. */
     private static final int CALM_PERIOD = 20;
 
     private static final long SEED = Long.getLong("nereid.stormSeed", new Random().nextInt(1_000_000));
@@ -152,7 +152,7 @@ final class LoadStormTest {
         }
     }
 
-    /** Sends requests to a model that always serves, and looks at its readiness: neither ever fails. */
+    /** Sends requests to a model that always serves, and reads its readiness: neither ever fails. */
     private Void use(NereidServer server, String model) {
         ModelRef latest = ModelRef.latest(model);
         while (!ended) {

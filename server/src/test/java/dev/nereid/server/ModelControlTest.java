@@ -141,7 +141,7 @@ final class ModelControlTest {
         }
     }
 
-    /** As every model that is not loaded, and without a look at the disk. */
+    /** As every model that is not loaded, and without a read of the disk. */
     @ParameterizedTest
     @ValueSource(strings = {"", " ", "..", " ..", "../m", "/m", "a\\b", "a\0b", "models/m", "m/"})
     void unloadsNothingUnderANameThatIsNone(String name) throws Exception {
@@ -155,7 +155,7 @@ final class ModelControlTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"model123", "model  OAI", "model.version1", "...", "..my_model", "model..1", "model....1"})
-    void looksForModelsUnderUnusualNames(String name) throws Exception {
+    void searchesModelsWithUnusualNames(String name) throws Exception {
         try (NereidServer server = NereidServer.start(options())) {
             assertFails(
                     () -> load(server, name),
@@ -888,7 +888,7 @@ final class ModelControlTest {
         return ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8)).asReadOnlyBuffer();
     }
 
-    /** Lists the files of clients. Looks again if one was removed meanwhile. */
+    /** Lists the files of clients. Lists again if one was removed meanwhile. */
     private List<String> overrides() throws IOException {
         Path work = directory.resolve("work");
         while (Files.exists(work)) {

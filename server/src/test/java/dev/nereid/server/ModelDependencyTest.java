@@ -240,9 +240,9 @@ final class ModelDependencyTest {
                 .hasSize(3);
     }
 
-    /** A step is looked for in the repository of its ensemble first, then anywhere. */
+    /** The repository of its ensemble is searched for a step first, then all others. */
     @Test
-    void looksInItsOwnNamespaceFirst() throws Exception {
+    void searchesItsNamespaceFirst() throws Exception {
         TestModels others = new TestModels(Files.createDirectories(directory.resolve("others")));
         others.recording("scale", "", 2).recording("elsewhere", "");
         chain("pipeline", "scale", "elsewhere");

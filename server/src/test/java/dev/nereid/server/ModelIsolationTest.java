@@ -74,7 +74,7 @@ final class ModelIsolationTest {
     }
 
     @Test
-    void failsWithoutALookAtOtherModels() throws Exception {
+    void failsWithoutAScanOfOtherModels() throws Exception {
         try (NereidServer server = NereidServer.start(explicit())) {
             assertReadsOneModel(
                     () -> assertThat(server.control()

@@ -170,10 +170,10 @@ final class ReadinessTest {
             other.recording("good", "");
             while (!index(server)
                     .equals(List.of("good UNAVAILABLE model appears in two or more repositories", "lone 1 READY"))) {
-                Thread.onSpinWait(); // until the poller has looked
+                Thread.onSpinWait(); // until the poller has scanned
             }
             while (!server.isReady()) {
-                Thread.onSpinWait(); // a look that tries again shows the unloads for a moment
+                Thread.onSpinWait(); // a scan that tries again shows the unloads for a moment
             }
             assertThat(RecordingObserver.to(server, "lone", 1).response().values())
                     .containsExactly(1f);

@@ -112,16 +112,16 @@ final class RemoteModelTest {
                 .withLifecycle(lifecycle -> lifecycle.withControl(control ->
                         control.withMode(ModelControlMode.POLL).withPoll(Duration.ofMillis(20), Duration.ofHours(1))));
         try (NereidServer server = NereidServer.start(patient)) {
-            awaitLooks(2);
+            awaitScans(2);
             for (String key : List.of("far/1/model.bin", "far/config.pbtxt", "")) {
                 Path gone = storage.models().root().resolve(key.isEmpty() ? "far" : key);
                 Files.move(gone, directory.resolve("away"));
-                awaitLooks(3);
+                awaitScans(3);
                 assertThat(index(server)).containsExactly("far 1 READY", "far 2 READY", "near 1 READY");
                 Files.move(directory.resolve("away"), gone);
                 Files.setLastModifiedTime(
                         storage.models().root().resolve("far/1/model.bin"), FileTime.from(Instant.now()));
-                awaitLooks(3);
+                awaitScans(3);
             }
 
             assertThat(index(server)).containsExactly("far 1 READY", "far 2 READY", "near 1 READY");
@@ -148,11 +148,11 @@ final class RemoteModelTest {
     }
 
     /** Waits until the whole storage was listed as often from now on. */
-    private void awaitLooks(int count) {
+    private void awaitScans(int count) {
         storage.lists();
-        int looks = 0;
-        while (looks < count) {
-            looks += (int) storage.lists().stream().filter(String::isEmpty).count();
+        int scans = 0;
+        while (scans < count) {
+            scans += (int) storage.lists().stream().filter(String::isEmpty).count();
             LockSupport.parkNanos(1_000_000);
         }
     }

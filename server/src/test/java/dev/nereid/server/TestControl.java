@@ -56,7 +56,7 @@ final class TestControl {
 
     static void awaitIndex(NereidServer server, String... lines) throws Exception {
         while (!index(server).equals(List.of(lines))) {
-            Thread.onSpinWait(); // until the last generation is closed, or the poller has looked
+            Thread.onSpinWait(); // until the last generation is closed, or the poller has scanned
         }
     }
 }

@@ -38,39 +38,39 @@ final class ThreadWatchTest {
     void reportsThePluginWithTheMostThreadsOnceUntilTheyDouble() {
         add(one, 100);
         add(other, ThreadWatch.MIN_THREADS - 101);
-        assertThat(watch.look()).isEmpty();
+        assertThat(watch.scan()).isEmpty();
 
         add(other, 1);
 
-        ThreadWatch.Leak leak = watch.look().orElseThrow();
+        ThreadWatch.Leak leak = watch.scan().orElseThrow();
         assertThat(leak.plugin()).isSameAs(other);
         assertThat(leak.threads()).hasSize(ThreadWatch.MIN_THREADS - 100);
         add(other, leak.threads().size() - 1);
-        assertThat(watch.look()).isEmpty();
+        assertThat(watch.scan()).isEmpty();
         add(other, 1);
-        assertThat(watch.look()).isPresent();
+        assertThat(watch.scan()).isPresent();
     }
 
     @Test
     void reportsAPluginOfAServerThatHasManyThreadsItself() {
         add(ThreadWatch.class.getClassLoader(), 2 * ThreadWatch.MIN_THREADS);
-        assertThat(watch.look()).isEmpty();
+        assertThat(watch.scan()).isEmpty();
 
         add(one, ThreadWatch.MIN_OF_PLUGIN);
 
-        assertThat(watch.look()).isPresent();
+        assertThat(watch.scan()).isPresent();
     }
 
     @Test
     void reportsAnotherLeakAfterTheFirstHasEnded() {
         add(one, ThreadWatch.MIN_THREADS);
-        assertThat(watch.look()).isPresent();
+        assertThat(watch.scan()).isPresent();
         threads.clear();
-        assertThat(watch.look()).isEmpty();
+        assertThat(watch.scan()).isEmpty();
 
         add(one, ThreadWatch.MIN_THREADS);
 
-        assertThat(watch.look()).isPresent();
+        assertThat(watch.scan()).isPresent();
     }
 
     /** Threads of instances have the class loader of the plugin while they execute its code. */
@@ -79,7 +79,7 @@ final class ThreadWatchTest {
         add(one, 2 * ThreadWatch.MIN_THREADS);
         threads.forEach(thread -> thread.setName("instance/m/1/m_0"));
 
-        assertThat(watch.look()).isEmpty();
+        assertThat(watch.scan()).isEmpty();
         assertThat(one.threads()).isZero();
     }
 
@@ -87,22 +87,22 @@ final class ThreadWatchTest {
     void aPluginHasTooManyThreadsUntilItHasEndedEnoughOfThem() {
         add(one, LIMIT - 1);
         add(ThreadWatch.class.getClassLoader(), 2 * LIMIT);
-        watch.look();
+        watch.scan();
         assertThat(one.threads()).isEqualTo(LIMIT - 1);
         assertThat(one.hasTooManyThreads()).isFalse();
 
         add(one, 1);
-        watch.look();
+        watch.scan();
         assertThat(one.threads()).isEqualTo(LIMIT);
         assertThat(one.hasTooManyThreads()).isTrue();
         assertThat(other.hasTooManyThreads()).isFalse();
 
         threads.removeLast();
-        watch.look();
+        watch.scan();
         assertThat(one.hasTooManyThreads()).isFalse();
 
         threads.clear();
-        watch.look();
+        watch.scan();
         assertThat(one.threads()).isZero();
     }
 
@@ -121,7 +121,7 @@ final class ThreadWatchTest {
         });
         add(one, 10 * LIMIT);
 
-        assertThat(unlimited.look()).isPresent();
+        assertThat(unlimited.scan()).isPresent();
         assertThat(one.threads()).isEqualTo(10 * LIMIT);
         assertThat(one.hasTooManyThreads()).isFalse();
     }
@@ -131,7 +131,7 @@ final class ThreadWatchTest {
         add(ThreadWatch.class.getClassLoader(), 10 * ThreadWatch.MIN_THREADS);
         add(one, ThreadWatch.MIN_OF_PLUGIN - 1);
 
-        assertThat(watch.look()).isEmpty();
+        assertThat(watch.scan()).isEmpty();
     }
 
     private void add(ClassLoader loader, int count) {

@@ -201,7 +201,7 @@ final class ModelCheck implements AutoCloseable {
         return new ModelReport(start.name(), start.file(), versions, config, start.errors(), warnings);
     }
 
-    /** Lists entries of the model's directory that look as if they should have an effect. */
+    /** Lists entries of the model's directory that seem to have an effect and have none. */
     private static List<String> ignoredEntries(ModelDirectory directory) {
         List<String> ignored = new ArrayList<>();
         TreeSet<Long> versions = directory.versions();

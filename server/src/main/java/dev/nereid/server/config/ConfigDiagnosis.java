@@ -113,7 +113,7 @@ public final class ConfigDiagnosis {
                 .limit(MAX_DESCRIBED)
                 .map(ConfigProblem::describe)
                 .collect(Collectors.joining("; "));
-        if (problems.size() >= MAX_PROBLEMS) { // no others were looked for
+        if (problems.size() >= MAX_PROBLEMS) { // the search ended
             return first + "; and more";
         }
         int others = problems.size() - MAX_DESCRIBED;

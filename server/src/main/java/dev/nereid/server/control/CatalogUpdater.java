@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * control task at a time, but for the end of a draining generation, which may come at any moment.
  *
  * <p>The entry of a model is always changed before a generation drains, so that a request which finds a draining
- * generation finds another entry when it looks again.
+ * generation finds another entry when it searches again.
  */
 final class CatalogUpdater {
     /** The maximum number of unloaded models that are shown. */

@@ -181,7 +181,7 @@ public final class ModelLifecycle {
                         loads,
                         new PollState(controlOptions.pollInterval(), controlOptions.stabilityWindow()),
                         environment.clocks(),
-                        look -> Thread.ofVirtual().name("poll").start(look)))
+                        scan -> Thread.ofVirtual().name("poll").start(scan)))
                 : Optional.empty();
         shutdown = new ModelShutdown(models, live, catalog, clients.callers(), watch, nanoTime);
     }
@@ -208,7 +208,7 @@ public final class ModelLifecycle {
      */
     public void start() {
         startup.begin();
-        poller.ifPresent(looks -> looks.start(models.keys()));
+        poller.ifPresent(started -> started.start(models.keys()));
     }
 
     /**

@@ -96,7 +96,7 @@ final class ModelLoader {
         return dependents.areLinkedTo(catalog.serving(model), needed);
     }
 
-    /** Looks for plugins that were added or changed. */
+    /** Finds plugins that were added or changed. */
     void refreshPlugins() {
         plugins.refresh();
     }

@@ -30,10 +30,10 @@ final class ModelShutdown {
     /**
      * How long a stop first waits for a model's requests before it searches for objects that a plugin has forgotten.
      */
-    private static final long FIRST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long FIRST_SEARCH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** How often a stop looks whether only responses are left that models hold. */
-    private static final long HELD_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    /** The time between two checks whether only responses are left that models hold. */
+    private static final long HELD_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private final ServedModels models;
     private final LiveGenerations live;
@@ -147,17 +147,17 @@ final class ModelShutdown {
      * models.
      */
     private boolean awaitIdle(Generation generation, long deadline) throws InterruptedException {
-        long lookAfter = FIRST_LOOK_NANOS;
+        long searchAfter = FIRST_SEARCH_NANOS;
         long begun = nanoTime.getAsLong();
         while (true) {
             long now = nanoTime.getAsLong();
-            if (now - begun >= lookAfter) { // a plugin may have forgotten objects that it has to end
+            if (now - begun >= searchAfter) { // a plugin may have forgotten objects that it has to end
                 generation.findForgotten();
-                lookAfter *= 2;
+                searchAfter *= 2;
             }
             long left = deadline - now;
             boolean wasHeld = generation.isHeld();
-            if (generation.model().awaitIdle(Math.min(left, HELD_LOOK_NANOS)) || (wasHeld && generation.isHeld())) {
+            if (generation.model().awaitIdle(Math.min(left, HELD_CHECK_NANOS)) || (wasHeld && generation.isHeld())) {
                 return true;
             }
             if (left <= 0) {

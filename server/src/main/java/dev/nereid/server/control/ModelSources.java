@@ -59,7 +59,7 @@ final class ModelSources {
     }
 
     /**
-     * Returns the keys of the models that a model needs. A model is looked for in the same namespace first, then in all.
+     * Returns the keys of the models that a model needs. The same namespace is searched first, then all.
      *
      * @return the keys; empty for a model that needs no others
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if one is in several other namespaces, or in none

@@ -78,7 +78,7 @@ final class PollState {
      * @param replaced the keys of models that were loaded by other plugins, each with a text for the present one
      * @param nowNanos the time of the scan
      */
-    void lookAtPlugins(long changes, Map<String, String> replaced, long nowNanos) {
+    void recordPlugins(long changes, Map<String, String> replaced, long nowNanos) {
         Map<String, String> seen = new HashMap<>();
         replaced.forEach((key, plugin) -> {
             Model model = models.get(key);
@@ -103,7 +103,7 @@ final class PollState {
      * @param present the models in the repository, with the state of their files
      * @param nowNanos the time of the scan
      */
-    Decision look(Map<String, ModelFingerprint> present, long nowNanos) {
+    Decision decide(Map<String, ModelFingerprint> present, long nowNanos) {
         Set<String> loads = new TreeSet<>();
         Set<String> unloads = new TreeSet<>();
         long pause = intervalNanos;

@@ -48,7 +48,7 @@ final class RepositoryPoller implements AutoCloseable {
         }
     }
 
-    private final Supplier<Map<String, ModelFingerprint>> looks;
+    private final Supplier<Map<String, ModelFingerprint>> files;
     private final Supplier<PluginState> plugins;
     private final Actions actions;
     private final LongSupplier nanoTime;
@@ -64,7 +64,7 @@ final class RepositoryPoller implements AutoCloseable {
     /**
      * Creates a poller that does not scan yet.
      *
-     * @param looks reads the state of the files of all models; blocks
+     * @param files reads the state of the files of all models; blocks
      * @param plugins reads the state of the plugins; blocks
      * @param actions loads and unloads them
      * @param state decides
@@ -72,13 +72,13 @@ final class RepositoryPoller implements AutoCloseable {
      * @param executor runs the scans
      */
     RepositoryPoller(
-            Supplier<Map<String, ModelFingerprint>> looks,
+            Supplier<Map<String, ModelFingerprint>> files,
             Supplier<PluginState> plugins,
             Actions actions,
             PollState state,
             SchedulerClocks clocks,
             Executor executor) {
-        this.looks = looks;
+        this.files = files;
         this.plugins = plugins;
         this.actions = actions;
         this.state = state;
@@ -106,7 +106,7 @@ final class RepositoryPoller implements AutoCloseable {
     private void begin(Executor executor) {
         boolean begun = false;
         try {
-            executor.execute(this::look);
+            executor.execute(this::scan);
             begun = true;
         } finally {
             if (!begun && !closed) {
@@ -115,10 +115,10 @@ final class RepositoryPoller implements AutoCloseable {
         }
     }
 
-    private void look() {
+    private void scan() {
         long pause = intervalNanos;
         try {
-            pause = act(looks.get(), plugins.get());
+            pause = act(files.get(), plugins.get());
         } catch (InferenceException e) {
             LOG.atError().log("failed to poll model repository: {}", e.publicMessage());
         } finally {
@@ -133,8 +133,8 @@ final class RepositoryPoller implements AutoCloseable {
         PollState.Decision decision;
         lock.lock();
         try {
-            state.lookAtPlugins(loaders.changes(), loaders.outdated(), nanoTime.getAsLong());
-            decision = state.look(present, nanoTime.getAsLong());
+            state.recordPlugins(loaders.changes(), loaders.outdated(), nanoTime.getAsLong());
+            decision = state.decide(present, nanoTime.getAsLong());
         } finally {
             lock.unlock();
         }

@@ -195,7 +195,7 @@ final class StartupModels implements LoadThreads.Follower {
      * Waits for the end of all loads.
      *
      * @param needsAll whether to wait for remote repositories however long their listing takes; otherwise as long as
-     *     between two looks of the poll mode, after which their models are loaded when they are known
+     *     between two scans of the poll mode, after which their models are loaded when they are known
      */
     void await(boolean needsAll) throws InterruptedException {
         first.await();

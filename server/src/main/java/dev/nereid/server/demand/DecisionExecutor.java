@@ -22,7 +22,7 @@ import java.util.stream.Collectors;
  * reported on separate threads, since observers are called there.
  */
 final class DecisionExecutor implements AutoCloseable {
-    /** How long an acquisition waits before models are looked at again, when all of them are in use. */
+    /** How long an acquisition waits before models are checked again, when all of them are in use. */
     static final Duration RETRY_INTERVAL = Duration.ofMillis(5);
 
     private final MemoryPlanner planner;

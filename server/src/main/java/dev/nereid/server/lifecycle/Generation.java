@@ -28,10 +28,10 @@ public final class Generation implements Resolution {
     private static final long USE_NANOS = 1_000_000;
 
     /** How long a close first waits for requests before it searches for holders of responses. */
-    private static final long FIRST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long FIRST_SEARCH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** The longest such wait. A plugin may hold responses on purpose, and each search collects the heap. */
-    private static final long LAST_LOOK_NANOS = TimeUnit.MINUTES.toNanos(10);
+    private static final long LAST_SEARCH_NANOS = TimeUnit.MINUTES.toNanos(10);
 
     private final LeaseCounter leases = new LeaseCounter();
     private final CompletableFuture<Void> closed = new CompletableFuture<>();
@@ -217,7 +217,7 @@ public final class Generation implements Resolution {
      */
     private void awaitRequests() {
         model.drain();
-        long nanos = FIRST_LOOK_NANOS;
+        long nanos = FIRST_SEARCH_NANOS;
         long handles = model.openHandles();
         boolean wasHeld = false;
         boolean isReported = false;
@@ -228,13 +228,13 @@ public final class Generation implements Resolution {
                 handles = model.openHandles();
                 if (mayHaveForgotten()) {
                     holders.findForgotten();
-                    nanos = nextLookNanos(nanos, handles < before);
+                    nanos = nextSearchNanos(nanos, handles < before);
                 }
                 if (isHeld && wasHeld) { // still, so that no request has moved between threads meanwhile
                     model.responses().ifPresent(this::release);
                 }
                 wasHeld = isHeld;
-                isReported = isReported || (nanos > 2 * FIRST_LOOK_NANOS && reportHeld());
+                isReported = isReported || (nanos > 2 * FIRST_SEARCH_NANOS && reportHeld());
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -253,8 +253,8 @@ public final class Generation implements Resolution {
      * Returns the time until the next search. It is short if the plugin has just ended something, and so is still at
      * work.
      */
-    static long nextLookNanos(long nanos, boolean hasEndedSome) {
-        return hasEndedSome ? FIRST_LOOK_NANOS : Math.min(2 * nanos, LAST_LOOK_NANOS);
+    static long nextSearchNanos(long nanos, boolean hasEndedSome) {
+        return hasEndedSome ? FIRST_SEARCH_NANOS : Math.min(2 * nanos, LAST_SEARCH_NANOS);
     }
 
     /** Logs the objects that plugins have to end or close before it is closed; returns whether there are any. */

@@ -120,7 +120,7 @@ final class LeaseCounter {
         for (int i = DISTANCE; i < stripes.length; i += DISTANCE) {
             long stripe = (long) STRIPES.getVolatile(stripes, i);
             if ((stripe & CLOSED) == 0) {
-                return false; // close has not come so far, and looks again when it has
+                return false; // close has not come so far, and checks again when it has
             }
             sum += stripe >> 1;
         }

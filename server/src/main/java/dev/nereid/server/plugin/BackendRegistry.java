@@ -242,7 +242,7 @@ public final class BackendRegistry implements AutoCloseable {
             PluginSnapshot now = plugins.get();
             BackendSlot current = now.claimed().get(source.path());
             boolean isOvertaken = current != null && !current.equals(before);
-            if (isOvertaken || !now.plugins().containsValue(claimed.slot().plugin())) { // the next refresh looks again
+            if (isOvertaken || !now.plugins().containsValue(claimed.slot().plugin())) { // the next refresh checks again
                 return;
             }
             PluginSnapshot rest = current == null ? now : now.without(current);

@@ -103,7 +103,7 @@ final class PluginSlot {
 
     /** Checks a plugin without loading it, and makes the copies of its jars. */
     static PluginSlot of(PluginSource source, PluginEnvironment environment) throws PluginException {
-        String stamp = source.stamp(); // before the content: a later change is seen at the next look
+        String stamp = source.stamp(); // before the content: a later change is found by the next check
         String digest = digest(source);
         JarCopies copies = environment.copies();
         JarCopies.Copy copy = copies.use(source, digest);

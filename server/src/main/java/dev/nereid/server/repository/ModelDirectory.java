@@ -103,7 +103,7 @@ public record ModelDirectory(Path root, String name, Path path, String key) {
         return versions;
     }
 
-    /** Warns of directories that look like versions and are ignored. */
+    /** Warns of directories that are named like versions and are ignored. */
     public void reportIgnored() {
         for (Path entry : entries(path())) {
             String directory = entry.getFileName().toString();

@@ -103,13 +103,13 @@ public final class ModelRepository {
                 failures.add(new InferenceException(ErrorCode.UNAVAILABLE, cannotList(root, "no such directory")));
             }
         }
-        for (RemoteScan look : remote) {
-            String location = look.root().location();
+        for (RemoteScan scan : remote) {
+            String location = scan.root().location();
             if (isMeant(key, location)) {
                 try {
-                    look.find(name)
+                    scan.find(name)
                             .ifPresent(fingerprint -> found.add(
-                                    new ModelLocation.Remote(look.root(), name, fingerprint, key(location, name))));
+                                    new ModelLocation.Remote(scan.root(), name, fingerprint, key(location, name))));
                 } catch (InferenceException e) {
                     failures.add(e);
                 }
@@ -167,12 +167,12 @@ public final class ModelRepository {
         Listing listing = new Listing();
         Map<String, String> unreachable = new HashMap<>();
         roots.forEach(root -> addKnown(root, listing, unreachable));
-        for (RemoteScan look : remote) {
-            RepositoryRoot root = look.root();
-            look.models()
+        for (RemoteScan scan : remote) {
+            RepositoryRoot root = scan.root();
+            scan.models()
                     .forEach((name, fingerprint) ->
                             listing.add(new ModelLocation.Remote(root, name, fingerprint, key(root.location(), name))));
-            look.failure().ifPresent(failure -> unreachable.put(root.location(), failure.publicMessage()));
+            scan.failure().ifPresent(failure -> unreachable.put(root.location(), failure.publicMessage()));
         }
         return listing.end(unreachable);
     }
@@ -224,10 +224,10 @@ public final class ModelRepository {
      * @param models the keys of models that exist, or may come back soon
      */
     public void retain(Set<String> models) {
-        for (RemoteScan look : remote) {
-            String location = look.root().location();
-            if (look.isKnown()) {
-                look.root()
+        for (RemoteScan scan : remote) {
+            String location = scan.root().location();
+            if (scan.isKnown()) {
+                scan.root()
                         .retain(models.stream()
                                 .filter(key -> isMeant(key, location))
                                 .map(ModelKey::name)

@@ -177,7 +177,7 @@ final class RemoteScan {
         };
         try {
             Thread.ofVirtual().name("remote-look").start(task);
-        } catch (RuntimeException | Error e) { // such as no memory for a thread: a later look starts another
+        } catch (RuntimeException | Error e) { // such as no memory for a thread: a later scan starts another
             LOG.atError()
                     .addKeyValue("repository", root.location())
                     .setCause(e)

@@ -17,20 +17,20 @@ public final class ResponseHolders {
     /** The most models that a reason names. */
     private static final int MAX_NAMED = 5;
 
-    /** The time between two collections. */
-    private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+    /** The minimum time between two collections. */
+    private static final long COLLECTION_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** The most sentences that are kept. */
     private static final int MAX_SENTENCES = 100;
 
     private final Set<ResponseHolder> holders = ConcurrentHashMap.newKeySet();
     private final OpenResponses open = new OpenResponses();
-    private final AtomicLong lookedNanos;
+    private final AtomicLong collectedNanos;
     private final List<String> forgotten = new CopyOnWriteArrayList<>();
 
     /** Creates a server's holders, of which there are none yet. */
     public ResponseHolders() {
-        lookedNanos = new AtomicLong(System.nanoTime() - LOOK_NANOS);
+        collectedNanos = new AtomicLong(System.nanoTime() - COLLECTION_NANOS);
     }
 
     /**
@@ -144,8 +144,8 @@ public final class ResponseHolders {
      */
     public void findForgotten() {
         long now = System.nanoTime();
-        long last = lookedNanos.get();
-        if (now - last >= LOOK_NANOS && lookedNanos.compareAndSet(last, now)) {
+        long last = collectedNanos.get();
+        if (now - last >= COLLECTION_NANOS && collectedNanos.compareAndSet(last, now)) {
             System.gc();
         }
     }

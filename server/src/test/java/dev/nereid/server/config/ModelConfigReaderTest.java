@@ -109,7 +109,7 @@ class ModelConfigReaderTest {
     }
 
     @Test
-    void countsNoProblemsThatItHasNotLookedFor() {
+    void countsNoProblemsBeyondTheEndOfTheSearch() {
         assertThat(failure("aaaaaaaaaaaaaaaa: 1\n".repeat(150)).publicMessage())
                 .contains("; 5:1: unknown field")
                 .endsWith("; and more");

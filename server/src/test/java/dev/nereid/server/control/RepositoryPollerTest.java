@@ -20,7 +20,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.junit.jupiter.api.Test;
 
-/** Looks at a repository that the test changes, at times that the test sets. */
+/** Polls a repository that the test changes, at times that the test sets. */
 final class RepositoryPollerTest {
     private static final Duration INTERVAL = Duration.ofSeconds(15);
     private static final Duration WINDOW = Duration.ofSeconds(1);
@@ -30,10 +30,10 @@ final class RepositoryPollerTest {
     private final Map<String, ModelFingerprint> present = new HashMap<>();
     private final FakeActions actions = new FakeActions();
     private boolean isUnreadable;
-    private int looks;
+    private int scans;
 
     private final RepositoryPoller poller = new RepositoryPoller(
-            this::look,
+            this::scan,
             () -> new RepositoryPoller.PluginState(0, Map.of()),
             actions,
             new PollState(INTERVAL, WINDOW),
@@ -64,8 +64,8 @@ final class RepositoryPollerTest {
         }
     }
 
-    private Map<String, ModelFingerprint> look() {
-        looks++;
+    private Map<String, ModelFingerprint> scan() {
+        scans++;
         if (isUnreadable) {
             throw new InferenceException(ErrorCode.INTERNAL, "the disk is away");
         }
@@ -91,14 +91,14 @@ final class RepositoryPollerTest {
     }
 
     @Test
-    void looksAgainAfterTheWindowAndThenAfterTheInterval() {
+    void scansAgainAfterTheWindowAndThenAfterTheInterval() {
         load("m");
-        assertThat(looks).isEqualTo(2);
+        assertThat(scans).isEqualTo(2);
         pass(INTERVAL.minusNanos(1));
-        assertThat(looks).isEqualTo(2);
+        assertThat(scans).isEqualTo(2);
         present.put("m", files(2));
         pass(Duration.ofNanos(1));
-        assertThat(looks).isEqualTo(3);
+        assertThat(scans).isEqualTo(3);
         assertThat(actions.done).containsExactly("load m");
         pass(WINDOW);
         assertThat(actions.done).containsExactly("load m", "load m");
@@ -110,7 +110,7 @@ final class RepositoryPollerTest {
         isUnreadable = true;
         pass(INTERVAL);
         pass(INTERVAL);
-        assertThat(looks).isEqualTo(4);
+        assertThat(scans).isEqualTo(4);
         assertThat(actions.done).containsExactly("load m");
         isUnreadable = false;
         present.clear();
@@ -141,10 +141,10 @@ final class RepositoryPollerTest {
     }
 
     @Test
-    void looksNoMoreWhenItIsClosed() {
+    void scansNoMoreWhenItIsClosed() {
         load("m");
         poller.close();
         pass(INTERVAL);
-        assertThat(looks).isEqualTo(2);
+        assertThat(scans).isEqualTo(2);
     }
 }

@@ -91,7 +91,7 @@ final class ModelDependenciesTest {
 
     /** Between the decision and the unload, a client may load the model, or another one that needs it. */
     @Test
-    void looksAgainBeforeItUnloadsWhatIsNotNeeded() {
+    void checksAgainBeforeItUnloadsUnneededModels() {
         loadPipelines();
         List<String> after = dependencies.unload("outer", true).after();
         assertThat(after).contains("net", "scale");

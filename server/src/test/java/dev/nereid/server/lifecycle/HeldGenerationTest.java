@@ -128,11 +128,11 @@ final class HeldGenerationTest {
     }
 
     @Test
-    void aPluginThatEndsSomeIsLookedAtSoonAgain() {
-        long first = Generation.nextLookNanos(0, true);
+    void aPluginThatEndsSomeIsSearchedSoonAgain() {
+        long first = Generation.nextSearchNanos(0, true);
 
-        assertThat(Generation.nextLookNanos(first, false)).isEqualTo(2 * first);
-        assertThat(Generation.nextLookNanos(100 * first, true)).isEqualTo(first);
+        assertThat(Generation.nextSearchNanos(first, false)).isEqualTo(2 * first);
+        assertThat(Generation.nextSearchNanos(100 * first, true)).isEqualTo(first);
     }
 
     private void discard(Generation... begun) {

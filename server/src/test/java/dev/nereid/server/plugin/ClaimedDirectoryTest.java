@@ -85,7 +85,7 @@ final class ClaimedDirectoryTest {
     }
 
     @Test
-    void looksAtADirectoryAgainWhenItsFilesChange() throws IOException {
+    void checksADirectoryAgainWhenItsFilesChange() throws IOException {
         scripts(CLAIM, "1");
         Files.createDirectories(plugins.resolve("summary"));
         registry.refresh();

@@ -405,7 +405,7 @@ final class PluginUnloadTest {
         }
     }
 
-    /** A copy in progress is reported, and looked at again as long as it changes. */
+    /** A copy in progress is reported, and checked again as long as it changes. */
     @Test
     void usesAJarThatIsCopiedSlowlyOnceItIsComplete() throws Exception {
         Path complete = plugin("one", "first").write(cache.resolve("one.jar"));

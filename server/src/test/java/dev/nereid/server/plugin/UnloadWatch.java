@@ -21,7 +21,7 @@ public final class UnloadWatch implements AutoCloseable {
     /** How long a loader may stay reachable: a compiler thread holds those of the methods it compiles. */
     private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(30);
 
-    private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+    private static final long CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private final Queue<WeakReference<ClassLoader>> registered = new ConcurrentLinkedQueue<>();
     private final List<WeakReference<ClassLoader>> reachable = new ArrayList<>();
@@ -50,7 +50,7 @@ public final class UnloadWatch implements AutoCloseable {
             if (System.nanoTime() - start > LIMIT_NANOS) {
                 return false;
             }
-            LockSupport.parkNanos(LOOK_NANOS);
+            LockSupport.parkNanos(CHECK_NANOS);
         }
         return true;
     }

@@ -74,7 +74,7 @@ final class RemoteScanTest {
         store.failure = Optional.empty();
         store.models.put("new", "1");
         while (!repository.scan().unreachable().isEmpty()) {
-            Thread.onSpinWait(); // while it fails, a look is awaited for a moment only
+            Thread.onSpinWait(); // while it fails, a scan is awaited for a moment only
         }
         assertThat(repository.scan().models()).extracting(ModelLocation::name).containsExactly("local", "new");
     }
@@ -128,7 +128,7 @@ final class RemoteScanTest {
             repository.scan();
         }
 
-        assertThat(store.looks.get()).as("one listing and looks for models").isLessThanOrEqualTo(17);
+        assertThat(store.scans.get()).as("one listing and searches for models").isLessThanOrEqualTo(17);
         store.gate.complete(null);
     }
 
@@ -162,13 +162,13 @@ final class RemoteScanTest {
     private static final class Store implements RepositoryRoot {
         private final NavigableMap<String, String> models = new TreeMap<>();
         private final List<Set<String>> retained = new CopyOnWriteArrayList<>();
-        private final AtomicInteger looks = new AtomicInteger();
+        private final AtomicInteger scans = new AtomicInteger();
         private volatile Optional<InferenceException> failure = Optional.empty();
         private volatile Optional<IllegalStateException> fault = Optional.empty();
         private volatile CompletableFuture<Void> gate = CompletableFuture.completedFuture(null);
 
-        private void look() {
-            looks.incrementAndGet();
+        private void access() {
+            scans.incrementAndGet();
             gate.join();
             if (failure.isPresent()) {
                 throw failure.get();
@@ -190,13 +190,13 @@ final class RemoteScanTest {
 
         @Override
         public NavigableMap<String, String> scan() {
-            look();
+            access();
             return new TreeMap<>(models);
         }
 
         @Override
         public Optional<String> fingerprint(String model) {
-            look();
+            access();
             return Optional.ofNullable(models.get(model));
         }
 

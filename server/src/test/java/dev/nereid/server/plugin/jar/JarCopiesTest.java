@@ -255,11 +255,11 @@ final class JarCopiesTest {
     void aUseLastsThatAServerOfAnotherClassLoaderHasToo() throws Exception {
         String copy = "4".repeat(64);
         Path locks = root.resolve("cache/jar-locks");
-        Path program = Files.writeString(root.resolve("Look.java"), """
+        Path program = Files.writeString(root.resolve("TryLocks.java"), """
                 import java.nio.channels.FileChannel;
                 import java.nio.file.*;
 
-                class Look {
+                class TryLocks {
                     public static void main(String[] arguments) throws Exception {
                         try (DirectoryStream<Path> files = Files.newDirectoryStream(Path.of(arguments[0]))) {
                             for (Path file : files) {
@@ -281,15 +281,15 @@ final class JarCopiesTest {
             constructor.setAccessible(true);
             Object second = constructor.newInstance(locks);
             call(type, second, "begin", copy);
-            assertThat(look(program, locks)).contains("used");
+            assertThat(tryLocks(program, locks)).contains("used");
 
             first.end(copy);
-            assertThat(look(program, locks)).contains("used");
+            assertThat(tryLocks(program, locks)).contains("used");
             Instant later = Instant.now().plusSeconds(60);
             assertThat(first.removeUnused(copy, later, () -> {})).isFalse();
 
             call(type, second, "end", copy);
-            assertThat(look(program, locks)).doesNotContain("used");
+            assertThat(tryLocks(program, locks)).doesNotContain("used");
             assertThat(first.removeUnused(copy, later, () -> {})).isTrue();
         }
     }
@@ -300,16 +300,16 @@ final class JarCopiesTest {
         method.invoke(uses, copy);
     }
 
-    private static List<String> look(Path program, Path locks) throws Exception {
-        Process looking = new ProcessBuilder(
+    private static List<String> tryLocks(Path program, Path locks) throws Exception {
+        Process trying = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin/java").toString(),
                         program.toString(),
                         locks.toString())
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
-        try (BufferedReader out = looking.inputReader()) {
+        try (BufferedReader out = trying.inputReader()) {
             List<String> lines = out.lines().toList();
-            assertThat(looking.waitFor()).isZero();
+            assertThat(trying.waitFor()).isZero();
             return lines;
         }
     }
