@@ -169,8 +169,8 @@ public final class CudaGpus implements GpuAccess {
     }
 
     /** Asks all GPUs whether they work, at once. */
-    void look() {
-        gpus.values().forEach(UsedGpu::look);
+    void check() {
+        gpus.values().forEach(UsedGpu::check);
     }
 
     @Override

@@ -31,7 +31,7 @@ final class UsedGpu implements AutoCloseable {
     private static final Duration LONG_CALL = Duration.ofMillis(100);
 
     /** How often the GPU is asked whether it works. */
-    private static final Duration LOOK_INTERVAL = Duration.ofMillis(100);
+    private static final Duration CHECK_INTERVAL = Duration.ofMillis(100);
 
     private final GpuContext context;
     private final EventPool events;
@@ -40,7 +40,7 @@ final class UsedGpu implements AutoCloseable {
     /** Asks whether the GPU works as well: while a call of it waits, other threads would wait for the answer too. */
     private final ScheduledExecutorService maintenance;
 
-    private final ScheduledFuture<?> looks;
+    private final ScheduledFuture<?> checks;
 
     /**
      * Done since it was made: a query of it fails if the GPU has, by whatever part of the process. Queried by the
@@ -62,8 +62,8 @@ final class UsedGpu implements AutoCloseable {
                 .daemon()
                 .name("gpu-" + context.gpu() + "-maintenance")
                 .factory());
-        looks = maintenance.scheduleWithFixedDelay(
-                this::look, LOOK_INTERVAL.toMillis(), LOOK_INTERVAL.toMillis(), TimeUnit.MILLISECONDS);
+        checks = maintenance.scheduleWithFixedDelay(
+                this::check, CHECK_INTERVAL.toMillis(), CHECK_INTERVAL.toMillis(), TimeUnit.MILLISECONDS);
     }
 
     GpuContext context() {
@@ -75,12 +75,12 @@ final class UsedGpu implements AutoCloseable {
     }
 
     /** Asks the GPU whether it works. Runs on the maintenance thread, or in tests. */
-    void look() {
+    void check() {
         try {
             boolean ignored = context.isDone(probe);
         } catch (GpuException e) { // which the context remembers
             LOG.log(System.Logger.Level.TRACE, "failed", e);
-        } catch (RuntimeException | Error e) { // an exception, such as of a full heap, would end the looks for good
+        } catch (RuntimeException | Error e) { // an exception, such as of a full heap, would end the checks for good
             report(e);
         }
     }
@@ -155,7 +155,7 @@ final class UsedGpu implements AutoCloseable {
     /** Frees the memory, or leaves it if some of it is in use still. */
     @Override
     public void close() {
-        looks.cancel(false);
+        checks.cancel(false);
         maintenance.close();
         context.release(driver -> driver.destroyEvent(probe));
         if (memory.bytesInUse() == 0) {

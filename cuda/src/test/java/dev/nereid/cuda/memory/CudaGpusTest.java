@@ -120,7 +120,7 @@ final class CudaGpusTest {
         assertThatExceptionOfType(InferenceException.class)
                 .isThrownBy(() -> gpus.memory(SECOND).orElseThrow().allocate(8));
 
-        gpus.look();
+        gpus.check();
         assertThat(gpus.failure())
                 .as("the driver fails for both")
                 .contains("GPU 0 has failed: cuCtxSetCurrent: 700 CUDA_ERROR: restart the server");
