@@ -1,6 +1,6 @@
 package dev.nereid.backend.pytorch.archive;
 
-/** Looks at the source of a script, in pieces of any size. Confined to one file. */
+/** Scans the source of a script, in pieces of any size. Confined to one file. */
 final class CodeScan {
     private static final byte[] TRAINING = {'.', 't', 'r', 'a', 'i', 'n', 'i', 'n', 'g'};
 
@@ -13,7 +13,7 @@ final class CodeScan {
     private int signs;
 
     /**
-     * Looks at the next bytes.
+     * Scans the next bytes.
      *
      * @throws TorchFileException if brackets or signs are nested too deep
      */

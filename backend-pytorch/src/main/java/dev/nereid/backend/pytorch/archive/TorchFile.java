@@ -196,7 +196,7 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
         }
     }
 
-    /** Compares the size and the checksum of a record, and looks at its code. */
+    /** Compares the size and the checksum of a record, and scans its code. */
     private static void check(ZipFile zip, ZipEntry entry, byte[] buffer, @Nullable CodeScan code)
             throws IOException, TorchFileException {
         CRC32 checksum = new CRC32();

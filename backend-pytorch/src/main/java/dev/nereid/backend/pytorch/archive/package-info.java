@@ -1,5 +1,5 @@
 /**
- * The files of models, as far as they are looked at before PyTorch reads them.
+ * The files of models, as far as they are scanned before PyTorch reads them.
  *
  * <p>Starting point: {@link dev.nereid.backend.pytorch.archive.TorchFile}.
  */

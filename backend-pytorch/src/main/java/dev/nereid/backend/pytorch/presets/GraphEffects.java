@@ -51,7 +51,7 @@ final class GraphEffects {
     /** The largest number of rounds of nested loops together that do not count as long. */
     private static final long MAX_ROUNDS = 1_000_000;
 
-    /** A graph with more steps, loops counted as often as they are looked at, counts as one that changes all. */
+    /** A graph with more steps, loops counted as often as they are visited, counts as one that changes all. */
     private static final int MAX_STEPS = 2_000_000;
 
     /** The common operations that always create their result; others may return a view, whatever their schema says. */
@@ -76,14 +76,14 @@ final class GraphEffects {
 
     private GraphEffects() {}
 
-    /** Looks at a graph. */
+    /** Visits the nodes of a graph. */
     static GraphEffects of(Graph graph) {
         GraphEffects effects = new GraphEffects();
         ValueArrayRef inputs = graph.inputs();
         for (long i = 0; i < inputs.size(); i++) {
             effects.origins.put(inputs.at(i).unique(), INPUT);
         }
-        effects.lookFrom(graph.return_node(), 1);
+        effects.visitBlock(graph.return_node(), 1);
         return effects;
     }
 
@@ -99,8 +99,8 @@ final class GraphEffects {
         return mayRunLong;
     }
 
-    /** Looks at the nodes of a block: a ring that its last node belongs to. */
-    private void lookFrom(JitNode end, long rounds) {
+    /** Visits the nodes of a block: a ring that contains its last node. */
+    private void visitBlock(JitNode end, long rounds) {
         for (JitNode node = end.next(); node.address() != end.address(); node = node.next()) {
             if (++steps > MAX_STEPS) {
                 changesModule = true;
@@ -109,12 +109,12 @@ final class GraphEffects {
                 return;
             }
             try (PointerScope _ = new PointerScope()) {
-                look(node, rounds);
+                visit(node, rounds);
             }
         }
     }
 
-    private void look(JitNode node, long rounds) {
+    private void visit(JitNode node, long rounds) {
         String kind = kind(node);
         switch (kind) {
             case "prim::Param" -> {} // its values belong to the block, and have their origins
@@ -132,13 +132,13 @@ final class GraphEffects {
                 changesModule = true;
                 setOrigins(node, INPUT | CONSTANT);
             }
-            case "prim::Loop" -> lookAtLoop(node, rounds);
-            case "prim::If" -> lookAtBranches(node, rounds);
-            default -> lookAtOperation(node, kind);
+            case "prim::Loop" -> visitLoop(node, rounds);
+            case "prim::If" -> visitBranches(node, rounds);
+            default -> visitOperation(node, kind);
         }
     }
 
-    private void lookAtLoop(JitNode loop, long rounds) {
+    private void visitLoop(JitNode loop, long rounds) {
         long inside = rounds(loop.inputs().at(0), rounds);
         mayRunLong |= inside > MAX_ROUNDS;
         int carried = origins(loop.inputs());
@@ -147,31 +147,31 @@ final class GraphEffects {
         do { // a round may carry memory to the next one
             before = carried;
             setOrigins(loop.blocks().at(0).param_node(), carried);
-            lookFrom(end, inside);
+            visitBlock(end, inside);
             carried |= origins(end.inputs());
         } while (carried != before && steps <= MAX_STEPS);
         setOrigins(loop, carried);
     }
 
-    private void lookAtBranches(JitNode node, long rounds) {
+    private void visitBranches(JitNode node, long rounds) {
         int found = 0;
         BlockArrayRef blocks = node.blocks();
         for (long i = 0; i < blocks.size(); i++) {
             JitNode end = blocks.at(i).return_node();
-            lookFrom(end, rounds);
+            visitBlock(end, rounds);
             found |= origins(end.inputs());
         }
         setOrigins(node, found);
     }
 
-    private void lookAtOperation(JitNode node, String kind) {
+    private void visitOperation(JitNode node, String kind) {
         ValueArrayRef inputs = node.inputs();
         FunctionSchema schema = node.maybeSchema();
         boolean isOperation = schema != null && !schema.isNull();
         if (NORMALIZING.contains(kind)) {
             changesModule |= recordsStatistics(inputs);
         } else if (isOperation && schema.is_mutable()) {
-            lookAtChange(inputs, schema);
+            recordChange(inputs, schema);
         }
         if (CREATING.contains(kind)) {
             setOrigins(node, 0);
@@ -182,7 +182,7 @@ final class GraphEffects {
         setOrigins(node, isOperation ? (all & INPUT) | (first(inputs) & CONSTANT) : all);
     }
 
-    private void lookAtChange(ValueArrayRef inputs, FunctionSchema schema) {
+    private void recordChange(ValueArrayRef inputs, FunctionSchema schema) {
         long count = Math.min(inputs.size(), schema.arguments().limit());
         for (long i = 0; i < count; i++) {
             if (schema.is_mutable(new SchemaArgument(torch.SchemaArgType.input, i))) {

@@ -23,7 +23,7 @@ import org.bytedeco.javacpp.Loader;
 /**
  * Loads the libraries of PyTorch from one directory. Static functions only.
  *
- * <p>The presets would look for dozens of libraries of CUDA, and load the ones of the machine; so a property makes them
+ * <p>The presets would search for dozens of libraries of CUDA, and load the ones of the machine; so a property makes them
  * load nothing. The dynamic linker opens the libraries beneath the presets for the life of the process: a second copy
  * of it would end the process. The two libraries of the presets belong to the class loader of the presets.
  */

@@ -25,7 +25,7 @@ import org.bytedeco.pytorch.global.torch;
  * <p>Inputs are read in place. An output may lie in an input: see {@link #run}.
  */
 public final class TorchExecution implements AutoCloseable {
-    /** The depth to which containers are looked into: the nesting of a result is that of its type in the script. */
+    /** The depth to which containers are read: the nesting of a result is that of its type in the script. */
     static final int MAX_DEPTH = 32;
 
     /** The largest number of values in one list, and of all outputs of a result: they are objects of the heap. */
@@ -70,7 +70,7 @@ public final class TorchExecution implements AutoCloseable {
      */
     public List<TorchOutput> run(List<Tensor> inputs) throws TorchException {
         List<TorchOutput> outputs = new ArrayList<>();
-        if (torch.get_num_threads() != threads) { // of the thread; the look is what makes it so
+        if (torch.get_num_threads() != threads) { // of this thread: the read sets it
             torch.set_num_threads(threads);
         }
         boolean complete = false;
