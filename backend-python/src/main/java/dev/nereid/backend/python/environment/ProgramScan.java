@@ -81,7 +81,7 @@ public final class ProgramScan {
         }
     }
 
-    /** Looks at a program that has a label in the warnings. */
+    /** Returns the warnings about a program. A label names it there. */
     static List<String> of(String label, String program, ModelSettings settings) {
         ProgramText text = ProgramText.of(program.replace("\r\n", "\n"));
         List<String> warnings = new ArrayList<>();

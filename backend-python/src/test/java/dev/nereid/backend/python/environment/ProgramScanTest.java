@@ -50,14 +50,14 @@ class ProgramScanTest {
                 .build();
     }
 
-    private static List<String> look(String program) {
+    private static List<String> scan(String program) {
         return ProgramScan.of("1/model.py", program, settings());
     }
 
     @Test
     void blamesNoGoodProgram() {
-        assertThat(look(GOOD)).isEmpty();
-        assertThat(look(GOOD.replace("\n", "\r\n"))).isEmpty();
+        assertThat(scan(GOOD)).isEmpty();
+        assertThat(scan(GOOD.replace("\n", "\r\n"))).isEmpty();
     }
 
     @ParameterizedTest
@@ -70,13 +70,13 @@ class ProgramScanTest {
                 "# class TritonPythonModel:"
             })
     void missesTheClass(String program) {
-        assertThat(look(program))
+        assertThat(scan(program))
                 .containsExactly("1/model.py: no class TritonPythonModel (expected: the class of the model)");
     }
 
     @Test
     void namesAMisspeltClass() {
-        assertThat(look("\nclass TritonPythonModle:\n    pass\n"))
+        assertThat(scan("\nclass TritonPythonModle:\n    pass\n"))
                 .containsExactly("1/model.py: no class TritonPythonModel."
                         + " Did you mean it by class TritonPythonModle in line 2?");
     }
@@ -94,7 +94,7 @@ class ProgramScanTest {
                 "if True:\n  class TritonPythonModel:\n    pass\n"
             })
     void leavesOtherWaysAlone(String program) {
-        assertThat(look(program)).isEmpty();
+        assertThat(scan(program)).isEmpty();
     }
 
     @ParameterizedTest
@@ -115,13 +115,13 @@ class ProgramScanTest {
         String program = "class TritonPythonModel:\n    def %s(self):\n        pass\n".formatted(written);
         String execute = expected.equals("execute") ? "" : "    def execute(self, r):\n        pass\n";
 
-        assertThat(look(program + execute))
+        assertThat(scan(program + execute))
                 .containsExactly("1/model.py:2: the server does not call " + written + " (expected: " + expected + ")");
     }
 
     @Test
     void missesExecute() {
-        assertThat(look("class TritonPythonModel:\n    def initialize(self, args):\n        pass\n"))
+        assertThat(scan("class TritonPythonModel:\n    def initialize(self, args):\n        pass\n"))
                 .containsExactly("1/model.py:1: class TritonPythonModel has no function execute, without which each"
                         + " request fails");
     }
@@ -130,13 +130,13 @@ class ProgramScanTest {
     void namesTensorsThatAreNotConfigured() {
         String program = GOOD.replace("(request, \"IN\")", "(request, 'INPUT')").replace("\"OUT\"", "\"OUTPUT\"");
 
-        assertThat(look(program))
+        assertThat(scan(program))
                 .containsExactly(
                         "1/model.py:14: the configuration has no output 'OUTPUT', of which get_output_config_by_name"
                                 + " returns None (expected: OUT)",
                         "1/model.py:20: the configuration has no input 'INPUT', of which get_input_tensor_by_name"
                                 + " returns None (expected: IN)");
-        assertThat(look(program.replace("def finalize", "def auto_complete_config")))
+        assertThat(scan(program.replace("def finalize", "def auto_complete_config")))
                 .as("the model completes the configuration")
                 .isEmpty();
         assertThat(ProgramScan.of(
@@ -149,7 +149,7 @@ class ProgramScanTest {
     @ValueSource(
             strings = {"class TritonPythonModel", "\"\"\"", "'\\", "class TritonPythonModel(", "def", "\0\0", "'''\\"})
     void readsAnyText(String program) {
-        assertThat(look(program)).hasSizeLessThan(3);
-        assertThat(look(program.repeat(1000))).hasSizeLessThan(3);
+        assertThat(scan(program)).hasSizeLessThan(3);
+        assertThat(scan(program.repeat(1000))).hasSizeLessThan(3);
     }
 }
