@@ -13,9 +13,12 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.jar.Attributes;
 import java.util.jar.JarEntry;
 import java.util.jar.JarOutputStream;
@@ -34,6 +37,8 @@ import javax.tools.ToolProvider;
 public final class PluginJar {
     private static final Pattern PACKAGE = Pattern.compile("package ([\\w.]+);");
     private static final Pattern TYPE = Pattern.compile("(?:class|interface|record|enum) (\\w+)");
+    /** Compiled once in a JVM: hundreds of tests write the same few plugins, and a compilation takes 100 ms. */
+    private static final Map<Compilation, Map<String, byte[]>> COMPILED = new ConcurrentHashMap<>();
 
     private final Map<String, String> sources = new LinkedHashMap<>();
     private final Map<String, String> entries = new LinkedHashMap<>();
@@ -100,13 +105,19 @@ public final class PluginJar {
     public Path write(Path file) {
         try {
             Files.createDirectories(file.getParent());
-            Path classes = Files.createTempDirectory(file.getParent(), ".classes");
-            compile(classes);
+            Map<String, byte[]> classes = classes();
             try (OutputStream out = Files.newOutputStream(file);
                     JarOutputStream jar = new JarOutputStream(out, manifest())) {
-                addClasses(jar, classes);
+                for (Map.Entry<String, byte[]> entry : classes.entrySet()) {
+                    if (!left.contains(entry.getKey())) {
+                        add(jar, entry.getKey(), entry.getValue());
+                    }
+                }
                 if (!providers.isEmpty()) {
-                    add(jar, "META-INF/services/" + BackendProvider.class.getName(), String.join("\n", providers));
+                    add(
+                            jar,
+                            "META-INF/services/" + BackendProvider.class.getName(),
+                            String.join("\n", providers).getBytes(StandardCharsets.UTF_8));
                 }
                 for (Map.Entry<String, Path> entry : files.entrySet()) {
                     jar.putNextEntry(new JarEntry(entry.getKey()));
@@ -114,7 +125,7 @@ public final class PluginJar {
                     jar.closeEntry();
                 }
                 for (Map.Entry<String, String> entry : entries.entrySet()) {
-                    add(jar, entry.getKey(), entry.getValue());
+                    add(jar, entry.getKey(), entry.getValue().getBytes(StandardCharsets.UTF_8));
                 }
             }
             return file;
@@ -134,10 +145,25 @@ public final class PluginJar {
         return manifest;
     }
 
-    private void compile(Path classes) throws IOException {
+    /** The compiled classes by their names in the jar, in the order of the names. */
+    private Map<String, byte[]> classes() throws IOException {
         if (sources.isEmpty()) {
-            return;
+            return Map.of();
         }
+        if (!classPath.isEmpty()) {
+            return compile();
+        }
+        Compilation compilation = new Compilation(Map.copyOf(sources), processing);
+        Map<String, byte[]> known = COMPILED.get(compilation);
+        if (known == null) {
+            known = compile();
+            COMPILED.put(compilation, known);
+        }
+        return known;
+    }
+
+    private Map<String, byte[]> compile() throws IOException {
+        Path directory = Files.createTempDirectory("plugin-classes");
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         StringWriter problems = new StringWriter();
         try (StandardJavaFileManager files = compiler.getStandardFileManager(null, null, StandardCharsets.UTF_8)) {
@@ -151,30 +177,31 @@ public final class PluginJar {
                             problems,
                             files,
                             null,
-                            List.of(processing, "-cp", path, "-d", classes.toString()),
+                            List.of(processing, "-cp", path, "-d", directory.toString()),
                             null,
                             units)
                     .call();
             assertThat(compiled).as(problems.toString()).isTrue();
+            return readAndDelete(directory);
         }
     }
 
-    private void addClasses(JarOutputStream jar, Path classes) throws IOException {
-        try (Stream<Path> files = Files.walk(classes)) {
-            for (Path file : files.filter(Files::isRegularFile).sorted().toList()) {
-                String name = classes.relativize(file).toString();
-                if (!left.contains(name)) {
-                    jar.putNextEntry(new JarEntry(name));
-                    Files.copy(file, jar);
-                    jar.closeEntry();
+    private static Map<String, byte[]> readAndDelete(Path directory) throws IOException {
+        Map<String, byte[]> classes = new TreeMap<>();
+        try (Stream<Path> files = Files.walk(directory)) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                if (Files.isRegularFile(file)) {
+                    classes.put(directory.relativize(file).toString(), Files.readAllBytes(file));
                 }
+                Files.delete(file);
             }
         }
+        return classes;
     }
 
-    private static void add(JarOutputStream jar, String name, String content) throws IOException {
+    private static void add(JarOutputStream jar, String name, byte[] content) throws IOException {
         jar.putNextEntry(new JarEntry(name));
-        jar.write(content.getBytes(StandardCharsets.UTF_8));
+        jar.write(content);
         jar.closeEntry();
     }
 
@@ -196,6 +223,8 @@ public final class PluginJar {
         assertThat(type.find()).as(source).isTrue();
         return (inPackage.find() ? inPackage.group(1) + "." : "") + type.group(1);
     }
+
+    private record Compilation(Map<String, String> sources, String processing) {}
 
     private static final class SourceText extends SimpleJavaFileObject {
         private final String text;
