@@ -32,6 +32,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -192,6 +193,7 @@ final class ContinuationsTest {
         } while (!threads.getLast().equals(Thread.currentThread().getName()));
     }
 
+    @Tag("slow")
     @Test
     void executesALongChainWithoutAGrowingStack() {
         FakeInstance quick = new FakeInstance(batch -> {

@@ -35,10 +35,12 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Tests that senders and leases which a plugin forgets are ended, but never while it can use them. */
+@Tag("slow")
 @Timeout(120)
 final class ForgottenHandlesTest {
     /** Rounds in which nothing may be ended. */

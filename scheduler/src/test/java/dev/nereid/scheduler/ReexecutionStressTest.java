@@ -28,11 +28,13 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Requests that are executed again, on many threads, while all else happens to them. */
+@Tag("slow")
 @Timeout(300)
 final class ReexecutionStressTest {
     private static final int ROUNDS = 10;

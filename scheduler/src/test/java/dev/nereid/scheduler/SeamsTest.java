@@ -40,6 +40,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -85,6 +86,7 @@ final class SeamsTest {
     private final AtomicInteger succeeded = new AtomicInteger();
     private final AtomicInteger pauses = new AtomicInteger();
 
+    @Tag("slow")
     @Test
     void carriesAllOfThemTogether() throws InterruptedException {
         List<Thread> helpers = List.of(runLater(), runLater());

@@ -28,8 +28,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
 
 /** Tests on random schedules of real threads that a backend that waits for its sender always continues, and ends. */
+@Tag("slow")
 final class SenderReadinessProperties {
     private static final int RESPONSES = 300;
     private static final ModelSettings MODEL = ModelSettings.builder("m", 1)

@@ -28,10 +28,12 @@ import java.util.OptionalLong;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Sequences of many threads on instances with threads of their own. */
+@Tag("slow")
 final class SequenceStressTest {
     private static final int CLIENTS = 8;
     private static final int SEQUENCES = 40;

@@ -24,6 +24,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -191,6 +192,7 @@ final class SingleSenderTest {
         }
     }
 
+    @Tag("slow")
     @Test
     @Timeout(20)
     void oneOfTwoEndsIsTheResponse() throws InterruptedException {
@@ -199,6 +201,7 @@ final class SingleSenderTest {
         }
     }
 
+    @Tag("slow")
     @Test
     @Timeout(20)
     void aResponseBesideAnEndEndsTheRequest() throws InterruptedException {

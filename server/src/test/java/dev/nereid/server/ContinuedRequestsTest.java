@@ -24,6 +24,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -50,6 +51,7 @@ final class ContinuedRequestsTest {
     }
 
     /** The first model waits for full batches, the second one does not: it gets those of the first. */
+    @Tag("slow")
     @ParameterizedTest
     @ValueSource(strings = {"LONG", "SHORT"})
     void batchesOfOneModelBecomeBatchesOfTheNext(String execution) throws Exception {

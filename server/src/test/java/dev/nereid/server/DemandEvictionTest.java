@@ -32,6 +32,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -227,6 +228,7 @@ final class DemandEvictionTest {
         }
     }
 
+    @Tag("slow")
     @Test
     void servesAllRequestsWhileModelsComeAndGo() throws Exception {
         List<String> names = List.of("a", "b", "c", "d", "e");

@@ -27,6 +27,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -199,6 +200,7 @@ final class DemandModeTest {
         }
     }
 
+    @Tag("slow")
     @Test
     void respondsWithTheReasonOfAFailedLoadAndDoesNotTryAtEachRequest() throws Exception {
         models.recording("m", parameter("fail_load", "1"));

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -65,6 +66,7 @@ final class DemandSourceTest {
     }
 
     /** What cannot be compared with the storage is not served; it comes back with the storage, by itself. */
+    @Tag("slow")
     @Test
     void refusesRequestsForAnEvictedModelWhileItsStorageIsDown() throws Exception {
         storage.models().recording("far", DemandFixture.MEGABYTE);
@@ -86,6 +88,7 @@ final class DemandSourceTest {
         }
     }
 
+    @Tag("slow")
     @Test
     void checksAModelAnewWhenItComesBack() throws Exception {
         fixture.models().recording("checked", CHECKED);

@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -371,6 +372,7 @@ final class EnsembleResourcesTest {
     }
 
     /** Steps that the submitting thread executes take no more stack than one. */
+    @Tag("slow")
     @Test
     void executesALongChainOfDirectSteps() throws Exception {
         int count = 1000;

@@ -10,11 +10,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests that plugins which do not end senders or leases hold up neither requests nor unloads nor the stop. */
+@Tag("slow")
 @Timeout(45)
 final class ForgottenSenderTest {
     /** Longer than any test. */

@@ -25,6 +25,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -129,6 +130,7 @@ final class HotPluginTest {
         }
     }
 
+    @Tag("slow")
     @Test
     void replacesAPluginByANewerJarWithoutAFailedRequest() throws Exception {
         drop(2);
@@ -265,6 +267,7 @@ final class HotPluginTest {
         }
     }
 
+    @Tag("slow")
     @Test
     void anExecutionThatTakesMinutesCompletesWithTheOldCodeWhileOthersGetTheNew() throws Exception {
         Path gate = Files.createFile(directory.resolve("gate"));

@@ -17,6 +17,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -32,6 +33,7 @@ import org.junit.jupiter.api.io.TempDir;
  *
  * <p>{@code -Dnereid.stormSeed} repeats the choices of a run, {@code -Dnereid.stormRounds} makes it longer.
  */
+@Tag("slow")
 @Timeout(300)
 final class LoadStormTest {
     private static final int THREADS = 16;

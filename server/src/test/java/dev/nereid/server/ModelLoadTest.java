@@ -17,12 +17,10 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests loads of models, failures of loads, and the close of everything. */
-@Tag("slow")
 final class ModelLoadTest {
     @TempDir
     private Path directory;

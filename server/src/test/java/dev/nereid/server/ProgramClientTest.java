@@ -35,6 +35,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -280,6 +281,7 @@ final class ProgramClientTest {
         }
     }
 
+    @Tag("slow")
     @Test
     void aForgottenResponseIsReleasedAndNamed() throws Exception {
         NereidServer server = server();

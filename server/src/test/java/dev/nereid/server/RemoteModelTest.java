@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -242,6 +243,7 @@ final class RemoteModelTest {
     }
 
     /** A storage that does not respond delays no local model. */
+    @Tag("slow")
     @Test
     void servesLocalModelsWhileTheStorageIsSilent() throws Exception {
         storage.set("silent");
@@ -261,6 +263,7 @@ final class RemoteModelTest {
     }
 
     /** A server that need not have all models starts without them, and loads them when they are known. */
+    @Tag("slow")
     @Test
     void startsWithoutASilentStorage() throws Exception {
         storage.set("silent");

@@ -7,10 +7,12 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Sequence;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What becomes of sequences when the server exits. */
+@Tag("slow")
 final class SequenceExitTest {
     private static final String ONE_SLOT = """
             sequence_batching {

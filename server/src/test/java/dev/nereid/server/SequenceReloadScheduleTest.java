@@ -8,11 +8,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** For any schedule with reloads, each sequence is answered as if it were alone, and nothing is left. */
+@Tag("slow")
 final class SequenceReloadScheduleTest {
     private static final int SEEDS = Integer.getInteger("nereid.test.seeds", 25);
     private static final int STEPS = 150;

@@ -32,6 +32,7 @@ import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -134,6 +135,7 @@ final class SlowClientTest {
         }
     }
 
+    @Tag("slow")
     @Test
     void aStopEndsARequestThatWaitsForItsClient() throws Exception {
         NereidServer server = start();

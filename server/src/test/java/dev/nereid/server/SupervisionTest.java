@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -73,6 +74,7 @@ final class SupervisionTest {
         }
     }
 
+    @Tag("slow")
     @Test
     void aModelIsNotReadyWhileItsOnlyInstanceIsOverdueAndTheIndexHasTheReason() throws Exception {
         Path gate = Files.createFile(directory.resolve("gate"));
@@ -110,6 +112,7 @@ final class SupervisionTest {
         }
     }
 
+    @Tag("slow")
     @Test
     void theIndexReportsAnOverdueLoad() throws Exception {
         Path gate = Files.createFile(directory.resolve("gate"));

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -52,6 +53,7 @@ class BatchingTest {
         return TestBackend.one(DataType.FP32, Shape.of(2), Shape.of(2)).maxBatchSize(8);
     }
 
+    @Tag("slow")
     @Test
     void dropsRowsThatBelongToNoRequest() {
         TestBackend.Served served =

@@ -32,6 +32,7 @@ import org.bytedeco.pytorch.Type;
 import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -140,6 +141,7 @@ class PresetsTest {
         return version;
     }
 
+    @Tag("slow")
     @Test
     void computesAnImage() throws IOException {
         Path version = network();
@@ -161,6 +163,7 @@ class PresetsTest {
         }
     }
 
+    @Tag("slow")
     @Test
     void computesABatchOfImages() throws IOException {
         Path version = network();

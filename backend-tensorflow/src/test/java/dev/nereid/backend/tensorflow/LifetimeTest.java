@@ -41,11 +41,13 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Memory over many requests, every order of closing, and class loaders that go. */
+@Tag("slow")
 @Timeout(300)
 class LifetimeTest {
     private static final Shape FOUR = Shape.of(4);

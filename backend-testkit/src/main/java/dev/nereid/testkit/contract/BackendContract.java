@@ -21,6 +21,7 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.function.Executable;
@@ -357,6 +358,7 @@ public abstract class BackendContract {
      * Loads and unloads leave no models, threads, files and native memory behind. Skipped after the checks that are
      * possible if the system does not say how much of the others is in use.
      */
+    @Tag("slow")
     @Test
     public final void leavesNothingBehindAfterLoads() {
         List<String> unknown = new LoadCycles(provider(), model, successful().getFirst(), this::resources).run(loads());

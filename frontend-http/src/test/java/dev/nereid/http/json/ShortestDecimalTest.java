@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Floats have the same digits as in Java, in the reference server's notation. */
@@ -16,6 +17,7 @@ class ShortestDecimalTest {
     private final JsonWriter json = new JsonWriter();
     private final StringBuilder expected = new StringBuilder();
 
+    @Tag("slow")
     @Test
     void agreesWithJavaAboutRandomFloats() {
         Random random = new Random(20_260_719);

@@ -37,6 +37,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongConsumer;
 import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Outputs on a device that are passed on while work of it writes them. */
@@ -347,6 +348,7 @@ final class OutputFenceTest {
     }
 
     /** Each request may be continued by a thread of its own. */
+    @Tag("slow")
     @Test
     void isAwaitedWhicheverThreadNamesIt() {
         for (int round = 0; round < 1000; round++) {

@@ -15,6 +15,7 @@ import java.util.Set;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -114,6 +115,7 @@ final class WaitingCallsTest {
     }
 
     /** All requests end, and no request is refused that could. */
+    @Tag("slow")
     @Test
     void randomSchedules() {
         int refused = 0;

@@ -31,6 +31,7 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
 
 /**
  * Random ensembles equal an interpreter that executes one step after another, whatever the order in which steps complete,
@@ -38,6 +39,7 @@ import net.jqwik.api.Property;
  * are not requested, byte limits that hold steps back, and models that are loaded again while requests run. All memory is released at the end, and all
  * models are.
  */
+@Tag("slow")
 class EnsembleProperties {
     private static final String FAILURE = "no luck";
 

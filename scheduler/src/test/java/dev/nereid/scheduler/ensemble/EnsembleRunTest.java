@@ -43,6 +43,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Requests to ensembles whose steps the test completes one by one. */
@@ -752,6 +753,7 @@ class EnsembleRunTest {
     }
 
     /** The end of one step grants the next, whose end grants the next: not on one stack. */
+    @Tag("slow")
     @Test
     void grantsManyStepsThatWait() {
         step("first I=IN O=OUT");
@@ -773,6 +775,7 @@ class EnsembleRunTest {
     }
 
     /** So do steps that are refused at once. */
+    @Tag("slow")
     @Test
     void refusesManyStepsThatWait() {
         step("first I=IN O=OUT");

@@ -33,6 +33,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -502,6 +503,7 @@ final class LateStartTest {
     }
 
     /** No request is lost between the end of a thread and the start of the next, whoever is first. */
+    @Tag("slow")
     @Test
     void losesNoRequestWhileThreadsEnd() throws InterruptedException {
         Served served = new Served(instance(), instance());

@@ -31,6 +31,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -202,6 +203,7 @@ final class ClientMemoryTest {
         observers.getFirst().assertError(ErrorCode.INVALID_ARGUMENT, GONE);
     }
 
+    @Tag("slow")
     @Test
     void copiesReadableMemoryAndFailsOtherwise() throws IOException {
         MemorySegment there = map("there");

@@ -50,9 +50,11 @@ import net.jqwik.api.Combinators;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
+import net.jqwik.api.Tag;
 import net.jqwik.api.Tuple;
 
 /** Properties of every schedule of sequences with states, null requests, re-execution, streams and abandonment. */
+@Tag("slow")
 final class SequenceProperties {
     private static final int SEQUENCES = 3;
     private static final Shape ONE = Shape.of(1, 1);

@@ -26,6 +26,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -133,6 +134,7 @@ final class DeviceStateTest {
         }
     }
 
+    @Tag("slow")
     @ParameterizedTest
     @EnumSource
     void eachSequenceHasItsOwnInAnyOrder(Way given) {

@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -215,6 +216,7 @@ final class IterativeTest {
     }
 
     /** Any interleaving of arrivals, steps, readers that stop and go on, and cancels: each request counts as if alone. */
+    @Tag("slow")
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void requestsCountAsIfAlone(boolean direct) {

@@ -2,8 +2,10 @@ package dev.nereid.scheduler.sequence;
 
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
 
 /** For any schedule, each sequence is answered as if it were alone, and nothing is left. */
+@Tag("slow")
 final class SequenceScheduleProperties {
     private static final int STEPS = 400;
 

@@ -40,6 +40,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -585,6 +586,7 @@ final class LocalServerTest {
                                 + " returned)");
     }
 
+    @Tag("slow")
     @Test
     void failsSoonIfAPluginKeepsASenderOrALease() throws InterruptedException {
         List<Object> kept = new CopyOnWriteArrayList<>();

@@ -32,10 +32,12 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Tests that responses which a plugin does not close are released, but never while something of them can be read. */
+@Tag("slow")
 @Timeout(120)
 final class ForgottenResponsesTest {
     /** Rounds in which nothing may be released. */

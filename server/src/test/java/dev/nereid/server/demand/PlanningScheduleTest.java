@@ -13,6 +13,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -21,6 +22,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * decision. Actions complete in any order, also with failures, models take other amounts than was expected, and some
  * grow beyond the budget or shrink while they serve.
  */
+@Tag("slow")
 final class PlanningScheduleTest {
     private static final int STEPS = 4_000;
     private static final int SCHEDULES = 25;

@@ -35,6 +35,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -228,6 +229,7 @@ final class OwnedInstanceTest {
         memory.close();
     }
 
+    @Tag("slow")
     @Test
     @Timeout(60)
     void freesMemoryThatAnInstanceHasForgotten() {

@@ -9,6 +9,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -111,6 +112,7 @@ final class LeaseCounterTest {
         assertThat(ends).hasValue(1);
     }
 
+    @Tag("slow")
     @Test
     void neverEndsDuringALease() throws Exception {
         for (int round = 0; round < 200; round++) {

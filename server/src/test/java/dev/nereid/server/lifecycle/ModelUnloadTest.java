@@ -44,6 +44,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -173,6 +174,7 @@ final class ModelUnloadTest {
         timer.close();
     }
 
+    @Tag("slow")
     @ParameterizedTest
     @ValueSource(strings = {"LONG", "SHORT"})
     void dropsThePluginWithItsLastModel(String execution) throws Exception {

@@ -20,6 +20,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -186,6 +187,7 @@ final class PluginUnloadTest {
     }
 
     /** Copies of jars, locks on them, and open jars: none of a plugin that was replaced, nor of one that is broken. */
+    @Tag("slow")
     @Test
     void leavesNothingOfReplacedAndBrokenPlugins() throws Exception {
         write("one", "text 0");

@@ -23,10 +23,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A native library of several plugins and servers of one process. What a library has counted shows how many there are. */
+@Tag("slow")
 final class SharedLibraryTest {
     private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(30);
     private static final AtomicInteger TESTS = new AtomicInteger();

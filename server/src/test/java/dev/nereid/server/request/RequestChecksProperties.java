@@ -17,10 +17,12 @@ import net.jqwik.api.Arbitrary;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
+import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 
 /** Checks that any client input ends in a valid request or a client error. */
+@Tag("slow")
 class RequestChecksProperties {
     @Provide
     Arbitrary<long[]> hostileShapes() {

@@ -18,12 +18,15 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Tests that a process may end at any moment: the next one serves complete copies only, whatever it finds.
  */
+@Tag("slow")
+@org.junit.jupiter.api.Tag("slow")
 final class RemoteRepositoryCrashTest {
     private static final String URL = "fake://bucket/models";
     private static final Map<String, String> FIRST =

@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.List;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -22,6 +23,7 @@ class NativeLibraryFileTest {
     @TempDir
     Path directory;
 
+    @Tag("slow")
     @Test
     void unpacksTheWholeLibraryAndNothingElse() throws IOException {
         Path library = unpack();

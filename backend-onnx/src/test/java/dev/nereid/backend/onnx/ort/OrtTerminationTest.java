@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -148,6 +149,7 @@ class OrtTerminationTest {
         assertThatThrownBy(output::data).isInstanceOf(IllegalStateException.class);
     }
 
+    @Tag("slow")
     @Test
     void survivesEveryOrderOfRunsTerminationsAndClosing() throws Exception {
         SplittableRandom random = new SplittableRandom(20_250_101);

@@ -25,6 +25,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 class OutputReaderTest {
@@ -119,6 +120,7 @@ class OutputReaderTest {
         assertThat(read).containsExactly("x".repeat(8191) + " … (102 more bytes)", "short");
     }
 
+    @Tag("slow")
     @Test
     void readsAGigabyteWithoutALineFeed() throws Exception {
         List<String> read = read(new Endless(1L << 30));

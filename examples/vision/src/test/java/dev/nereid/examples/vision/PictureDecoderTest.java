@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Random;
 import javax.imageio.ImageIO;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -143,6 +144,7 @@ class PictureDecoderTest {
     }
 
     /** Pictures that cameras append are other files. */
+    @Tag("slow")
     @Test
     void ignoresWhatFollowsTheEndOfThePicture() throws Exception {
         byte[] file = Files.readAllBytes(IMAGES.resolve("heart.jpg"));

@@ -19,6 +19,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -251,6 +252,7 @@ final class JarCopiesTest {
     }
 
     /** As in tests of frameworks that load the server again. */
+    @Tag("slow")
     @Test
     void aUseLastsThatAServerOfAnotherClassLoaderHasToo() throws Exception {
         String copy = "4".repeat(64);
