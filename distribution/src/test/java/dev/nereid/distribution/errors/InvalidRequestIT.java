@@ -8,6 +8,7 @@ import dev.nereid.distribution.testing.HttpConnection;
 import dev.nereid.distribution.testing.HttpRequests;
 import dev.nereid.distribution.testing.RawHttpResponse;
 import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
@@ -21,10 +22,9 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -92,22 +92,10 @@ class InvalidRequestIT {
     @TempDir
     private static Path directory;
 
-    private static TestServer server;
-    private static ManagedChannel channel;
-
-    @BeforeAll
-    static void start() throws IOException, InterruptedException {
-        Repository models = InvalidRequests.models(new Repository(directory));
-        server = TestServer.open(
-                NereidServer.start(TestServer.of(models).withLifecycle(lifecycle -> lifecycle.withExitOnError(false))));
-        channel = server.grpc();
-    }
-
-    @AfterAll
-    static void stop() throws InterruptedException {
-        channel.shutdownNow().awaitTermination(10, TimeUnit.SECONDS);
-        server.close();
-    }
+    @RegisterExtension
+    private static final ServerExtension server =
+            new ServerExtension(() -> TestServer.of(InvalidRequests.models(new Repository(directory)))
+                    .withLifecycle(lifecycle -> lifecycle.withExitOnError(false)));
 
     @AfterEach
     void nothingIsLost() throws IOException {
@@ -254,6 +242,6 @@ class InvalidRequestIT {
     }
 
     private static GRPCInferenceServiceBlockingStub stub() {
-        return GRPCInferenceServiceGrpc.newBlockingStub(channel).withDeadlineAfter(60, TimeUnit.SECONDS);
+        return GRPCInferenceServiceGrpc.newBlockingStub(server.channel()).withDeadlineAfter(60, TimeUnit.SECONDS);
     }
 }

@@ -7,24 +7,20 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.Struct;
 import com.google.protobuf.Value;
 import dev.nereid.distribution.testing.AccumulatorModel;
-import dev.nereid.distribution.testing.HttpConnection;
 import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TestServer;
-import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferParameter;
 import inference.ModelInferRequest;
 import inference.ModelInferResponse;
-import io.grpc.ManagedChannel;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /** ONNX models whose state begins with START, with all types and ranks of control inputs. */
@@ -39,12 +35,10 @@ class AccumulatorIT {
     @TempDir
     private static Path directory;
 
-    private static TestServer server;
-    private static HttpConnection http;
-    private static ManagedChannel channel;
+    @RegisterExtension
+    private static final ServerExtension server = new ServerExtension(() -> TestServer.of(models()));
 
-    @BeforeAll
-    static void start() throws IOException, InterruptedException {
+    private static Repository models() {
         Repository models = new Repository(directory);
         new AccumulatorModel("FP32", "INT64", false).addTo(models, "fp32_int64", DIRECT, true);
         new AccumulatorModel("INT32", "UINT64", false).addTo(models, "int32_uint64", OLDEST, true);
@@ -54,17 +48,7 @@ class AccumulatorIT {
         new AccumulatorModel("BOOL", "INT64", true).addTo(models, "flat_bool_int64", OLDEST, true);
         new AccumulatorModel("INT32", "STRING", false).addTo(models, "int32_string", OLDEST, true);
         new AccumulatorModel("FP32", "STRING", true).addTo(models, "flat_fp32_string", DIRECT, false);
-        server = TestServer.open(NereidServer.start(TestServer.of(models)));
-        http = server.http();
-        channel = server.grpc();
-    }
-
-    @AfterAll
-    static void stop() throws IOException, InterruptedException {
-        http.close();
-        channel.shutdown().awaitTermination(20, TimeUnit.SECONDS);
-        server.close();
-        assertThat(server.server().memory().bytesInUse()).isZero();
+        return models;
     }
 
     @Test
@@ -98,8 +82,9 @@ class AccumulatorIT {
                 + (isText ? "\"" + id.getStringValue() + "\"" : (long) id.getNumberValue()) + ",\"" + flag
                 + "\":true},\"inputs\":[{\"name\":\"INPUT\",\"datatype\":\"FP32\",\"shape\":[1,1],\"data\":["
                 + value + "]}]}";
-        Struct response = http.exchange(("POST /v2/models/" + model + "/infer HTTP/1.1\r\nHost: x\r\n"
-                                + "Content-Length: " + body.length() + "\r\n\r\n" + body)
+        Struct response = server.connection()
+                .exchange(("POST /v2/models/" + model + "/infer HTTP/1.1\r\nHost: x\r\n" + "Content-Length: "
+                                + body.length() + "\r\n\r\n" + body)
                         .getBytes(UTF_8))
                 .json();
         float sum = Float.NaN;
@@ -123,7 +108,7 @@ class AccumulatorIT {
             parameter.setInt64Param((long) id.getNumberValue());
         }
         ByteBuffer data = ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN).putFloat(value);
-        ModelInferResponse response = GRPCInferenceServiceGrpc.newBlockingStub(channel)
+        ModelInferResponse response = GRPCInferenceServiceGrpc.newBlockingStub(server.channel())
                 .modelInfer(ModelInferRequest.newBuilder()
                         .setModelName(model)
                         .putParameters("sequence_id", parameter.build())

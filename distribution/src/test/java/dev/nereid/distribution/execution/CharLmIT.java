@@ -12,9 +12,8 @@ import dev.nereid.distribution.testing.Eventually;
 import dev.nereid.distribution.testing.HttpConnection;
 import dev.nereid.distribution.testing.HttpRequests;
 import dev.nereid.distribution.testing.RawHttpResponse;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TestPaths;
-import dev.nereid.distribution.testing.TestServer;
-import dev.nereid.server.NereidServer;
 import dev.nereid.server.options.ServerOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferParameter;
@@ -22,7 +21,6 @@ import inference.ModelInferRequest;
 import inference.ModelInferRequest.InferInputTensor;
 import inference.ModelStatisticsRequest;
 import inference.ModelStreamInferResponse;
-import io.grpc.ManagedChannel;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -37,9 +35,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** The language model of the examples: texts character by character, in batches of several clients. */
 class CharLmIT {
@@ -48,23 +45,10 @@ class CharLmIT {
     private static final int HIDDEN = 128;
     private static final String PROMPT = "The server ";
 
-    private static TestServer server;
-    private static ManagedChannel channel;
-
-    @BeforeAll
-    static void start() throws IOException, InterruptedException {
-        server = TestServer.open(
-                NereidServer.start(ServerOptions.of(TestPaths.checkout().resolve("examples/plugin-models"))
-                        .withPlugins(TestPaths.plugins())));
-        channel = server.grpc();
-    }
-
-    @AfterAll
-    static void stop() throws InterruptedException {
-        channel.shutdown().awaitTermination(TIMEOUT_SECONDS, TimeUnit.SECONDS);
-        server.close();
-        assertThat(server.server().memory().bytesInUse()).isZero();
-    }
+    @RegisterExtension
+    private static final ServerExtension server =
+            new ServerExtension(() -> ServerOptions.of(TestPaths.checkout().resolve("examples/plugin-models"))
+                    .withPlugins(TestPaths.plugins()));
 
     @Test
     void aTextOverBothProtocolsIsThatOfALocalLoop() throws Exception {
@@ -122,7 +106,7 @@ class CharLmIT {
 
     /** Returns the rows that were executed in batches of a size or more. */
     private static long rows(int least) {
-        return GRPCInferenceServiceGrpc.newBlockingStub(channel)
+        return GRPCInferenceServiceGrpc.newBlockingStub(server.channel())
                 .modelStatistics(
                         ModelStatisticsRequest.newBuilder().setName("char_lm").build())
                 .getModelStats(0)
@@ -161,7 +145,7 @@ class CharLmIT {
     private static String overGrpc(int maxTokens, double temperature, long seed) throws Exception {
         StringBuilder text = new StringBuilder();
         CompletableFuture<String> all = new CompletableFuture<>();
-        StreamObserver<ModelInferRequest> stream = GRPCInferenceServiceGrpc.newStub(channel)
+        StreamObserver<ModelInferRequest> stream = GRPCInferenceServiceGrpc.newStub(server.channel())
                 .modelStreamInfer(new StreamObserver<>() {
                     @Override
                     public void onNext(ModelStreamInferResponse one) {

@@ -10,10 +10,11 @@ import dev.nereid.distribution.testing.HttpConnection;
 import dev.nereid.distribution.testing.HttpRequests;
 import dev.nereid.distribution.testing.RawHttpResponse;
 import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
-import dev.nereid.server.NereidServer;
 import dev.nereid.server.options.DemandOptions;
+import dev.nereid.server.options.ServerOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferResponse;
 import io.grpc.ManagedChannel;
@@ -25,10 +26,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
@@ -43,26 +43,18 @@ final class DemandIT {
     private Path directory;
 
     private Repository models;
-    private TestServer server;
-    private ManagedChannel channel;
 
-    @BeforeEach
-    void start() throws Exception {
+    @RegisterExtension
+    private final ServerExtension server = new ServerExtension(this::options);
+
+    private ServerOptions options() {
         models = new Repository(directory.resolve("models"))
                 .model("first", GatedPlugin.model())
                 .model("second", GatedPlugin.model());
-        server = TestServer.open(NereidServer.start(TestServer.of(models)
+        return TestServer.of(models)
                 .withPlugins(GatedPlugin.pack(directory.resolve("plugins")))
                 .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withDemand(
-                        DemandOptions.DEFAULT.withMemoryBudget(BUDGET).withMaxWait(Duration.ofSeconds(10)))))));
-        channel = server.grpc();
-    }
-
-    @AfterEach
-    void stop() throws InterruptedException {
-        channel.shutdownNow().awaitTermination(10, TimeUnit.SECONDS);
-        server.close();
-        assertThat(server.server().memory().bytesInUse()).isZero();
+                        DemandOptions.DEFAULT.withMemoryBudget(BUDGET).withMaxWait(Duration.ofSeconds(10)))));
     }
 
     @Test
@@ -179,7 +171,7 @@ final class DemandIT {
     }
 
     private ModelInferResponse infer(String model) {
-        return infer(channel, model);
+        return infer(server.channel(), model);
     }
 
     private static ModelInferResponse infer(ManagedChannel channel, String model) {

@@ -4,17 +4,15 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.Value;
-import dev.nereid.distribution.testing.HttpConnection;
 import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
-import dev.nereid.server.NereidServer;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /** An ONNX model whose state the server keeps: OUTPUT0 = INPUT0 + INPUT1 and OUTPUT1 = INPUT0 - INPUT1. */
@@ -35,25 +33,15 @@ class ImplicitStateIT {
     @TempDir
     private Path directory;
 
-    private TestServer server;
-    private HttpConnection http;
+    @RegisterExtension
+    private final ServerExtension server = new ServerExtension(() -> TestServer.of(models()));
 
-    @BeforeEach
-    void start() throws IOException, InterruptedException {
+    private Repository models() {
         Path model = TestPaths.checkout().resolve("examples/models/add_sub/1/model.onnx");
-        Repository models = new Repository(directory)
+        return new Repository(directory)
                 .onnx("direct", model, CONFIG.formatted("OUTPUT1", "direct { }"))
                 .onnx("oldest", model, CONFIG.formatted("OUTPUT1", "oldest { max_candidate_sequences: 8 }"))
                 .onnx("listed", model, CONFIG.formatted("OUTPUT0", "oldest { max_candidate_sequences: 8 }"));
-        server = TestServer.open(NereidServer.start(TestServer.of(models)));
-        http = server.http();
-    }
-
-    @AfterEach
-    void stop() throws IOException {
-        http.close();
-        server.close();
-        assertThat(server.server().memory().bytesInUse()).isZero();
     }
 
     @Test
@@ -79,8 +67,9 @@ class ImplicitStateIT {
     private int send(String model, int value, int id, String flag) throws IOException {
         String body = "{\"parameters\":{\"sequence_id\":" + id + "," + flag + "},\"inputs\":[{\"name\":\"INPUT0\","
                 + "\"datatype\":\"INT32\",\"shape\":[1,4],\"data\":[" + value + ",0,0,0]}]}";
-        Value data = http.exchange(("POST /v2/models/" + model + "/infer HTTP/1.1\r\nHost: x\r\nContent-Length: "
-                                + body.length() + "\r\n\r\n" + body)
+        Value data = server.connection()
+                .exchange(("POST /v2/models/" + model + "/infer HTTP/1.1\r\nHost: x\r\nContent-Length: " + body.length()
+                                + "\r\n\r\n" + body)
                         .getBytes(UTF_8))
                 .json()
                 .getFieldsOrThrow("outputs")

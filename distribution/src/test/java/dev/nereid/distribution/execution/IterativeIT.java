@@ -7,13 +7,13 @@ import dev.nereid.api.ModelStatus;
 import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.api.statistics.SequenceStatistics;
 import dev.nereid.distribution.testing.Eventually;
-import dev.nereid.distribution.testing.HttpConnection;
 import dev.nereid.distribution.testing.HttpRequests;
 import dev.nereid.distribution.testing.RawHttpResponse;
 import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.distribution.testing.Texts;
-import dev.nereid.server.NereidServer;
+import dev.nereid.server.options.ServerOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelStatisticsRequest;
 import io.grpc.ManagedChannel;
@@ -28,6 +28,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -45,20 +46,22 @@ class IterativeIT {
     private static Path directory;
 
     private static Repository models;
-    private static TestServer server;
+
+    @RegisterExtension
+    private static final ServerExtension server = new ServerExtension(IterativeIT::options);
+
     private static ManagedChannel small;
-    private static ManagedChannel channel;
-    private static HttpConnection http;
+
+    private static ServerOptions options() {
+        models = new Repository(directory.resolve("models")).model("stepping", Texts.model("a", ends()));
+        return TestServer.of(models)
+                .withPlugins(Texts.pack(directory.resolve("plugins")))
+                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit()));
+    }
 
     @BeforeAll
-    static void start() throws IOException, InterruptedException {
-        models = new Repository(directory.resolve("models")).model("stepping", Texts.model("a", ends()));
-        server = TestServer.open(NereidServer.start(TestServer.of(models)
-                .withPlugins(Texts.pack(directory.resolve("plugins")))
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit()))));
+    static void connect() {
         small = Texts.channel("127.0.0.1:" + server.grpcPort());
-        channel = server.grpc();
-        http = server.http();
     }
 
     @BeforeEach
@@ -74,12 +77,8 @@ class IterativeIT {
     }
 
     @AfterAll
-    static void stop() throws IOException, InterruptedException {
-        http.close();
+    static void disconnect() throws InterruptedException {
         small.shutdownNow().awaitTermination(SECONDS, TimeUnit.SECONDS);
-        channel.shutdownNow().awaitTermination(SECONDS, TimeUnit.SECONDS);
-        server.close();
-        assertThat(server.server().memory().bytesInUse()).isZero();
     }
 
     @ParameterizedTest
@@ -177,7 +176,7 @@ class IterativeIT {
     }
 
     private static RawHttpResponse post(String path) throws IOException {
-        return http.exchange(HttpRequests.post(path, "{}".getBytes(UTF_8)));
+        return server.connection().exchange(HttpRequests.post(path, "{}".getBytes(UTF_8)));
     }
 
     private static boolean isUnloaded() {
@@ -191,7 +190,7 @@ class IterativeIT {
 
     /** Returns how many steps were executed. */
     private static long steps() {
-        return GRPCInferenceServiceGrpc.newBlockingStub(channel)
+        return GRPCInferenceServiceGrpc.newBlockingStub(server.channel())
                 .modelStatistics(
                         ModelStatisticsRequest.newBuilder().setName("stepping").build())
                 .getModelStats(0)

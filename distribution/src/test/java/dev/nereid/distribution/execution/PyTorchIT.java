@@ -11,6 +11,7 @@ import dev.nereid.distribution.testing.MemoryUse;
 import dev.nereid.distribution.testing.PyTorchModels;
 import dev.nereid.distribution.testing.RawHttpResponse;
 import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
@@ -18,7 +19,6 @@ import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub;
 import inference.ModelInferResponse;
-import io.grpc.ManagedChannel;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -34,9 +34,9 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Models of TorchScript over both protocols: texts, dictionaries, sequences with states, in ensembles, reloaded. */
@@ -137,13 +137,14 @@ class PyTorchIT {
     private static Path directory;
 
     private static Path scripts;
-    private static TestServer server;
-    private static ManagedChannel channel;
+
+    @RegisterExtension
+    private static final ServerExtension server = new ServerExtension(() -> TestServer.of(models())
+            .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("*"))));
 
     private volatile boolean ended;
 
-    @BeforeAll
-    static void start() throws IOException, InterruptedException {
+    private static Repository models() throws IOException, InterruptedException {
         scripts = PyTorchModels.make(directory.resolve("scripts"));
         Repository models = new Repository(Files.createDirectory(directory.resolve("models")));
         add(models, "add_sub", "by_backend", ADD_SUB.formatted("backend: \"pytorch\""));
@@ -160,9 +161,7 @@ class PyTorchIT {
         models.copyOf(TestPaths.checkout().resolve("examples/pytorch-models/digits_torchscript"));
         models.model("read", READ);
         System.setProperty(LIMIT, "12345678"); // as a user's program may have it for presets of its own
-        server = TestServer.open(NereidServer.start(TestServer.of(models)
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("*")))));
-        channel = server.grpc();
+        return models;
     }
 
     private static void add(Repository models, String script, String name, String config) throws IOException {
@@ -173,17 +172,13 @@ class PyTorchIT {
     }
 
     @AfterAll
-    static void stop() throws InterruptedException {
+    static void clearLimit() {
         System.clearProperty(LIMIT);
-        if (server != null) {
-            channel.shutdownNow().awaitTermination(TIMEOUT_SECONDS, TimeUnit.SECONDS);
-            server.close();
-            assertThat(server.server().memory().bytesInUse()).isZero();
-        }
     }
 
     private static GRPCInferenceServiceBlockingStub grpc() {
-        return GRPCInferenceServiceGrpc.newBlockingStub(channel).withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+        return GRPCInferenceServiceGrpc.newBlockingStub(server.channel())
+                .withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS);
     }
 
     private static Map<String, byte[]> overGrpc(ClientRequest request) {
@@ -476,7 +471,7 @@ class PyTorchIT {
             echo(other, 1, "before");
 
             touch(plugin);
-            load(other, "after");
+            load(other.server(), "after");
 
             echo(other, 2, "after");
             echo(other, 3, "before");
@@ -543,13 +538,13 @@ class PyTorchIT {
 
     private static void reload(int times) throws Exception {
         for (int i = 0; i < times; i++) {
-            load(server, "best");
+            load(server.server(), "best");
         }
     }
 
-    private static void load(TestServer on, String model) throws Exception {
+    private static void load(NereidServer on, String model) throws Exception {
         ModelControl.Load load = new ModelControl.Load(model, Optional.empty(), Map.of()).forced();
-        on.server().control().load(load).toCompletableFuture().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+        on.control().load(load).toCompletableFuture().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
     }
 
     private void client(boolean overHttp, AtomicLong answered) throws IOException {

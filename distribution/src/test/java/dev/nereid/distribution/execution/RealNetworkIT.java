@@ -14,13 +14,12 @@ import dev.nereid.distribution.testing.HttpConnection;
 import dev.nereid.distribution.testing.Picture;
 import dev.nereid.distribution.testing.RawHttpResponse;
 import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
-import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferResponse;
-import io.grpc.ManagedChannel;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -32,8 +31,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -52,25 +50,15 @@ class RealNetworkIT {
     @TempDir
     private static Path directory;
 
-    private static TestServer server;
-    private static ManagedChannel channel;
+    @RegisterExtension
+    private static final ServerExtension server = new ServerExtension(() -> TestServer.of(models()));
 
-    @BeforeAll
-    static void start() throws IOException, InterruptedException {
+    private static Repository models() {
         Repository models = new Repository(directory);
         for (String name : List.of(SQUEEZENET, MNIST, ULTRAFACE)) {
             models.onnx(name, model(name));
         }
-        server = TestServer.open(NereidServer.start(TestServer.of(models)));
-        channel = server.grpc();
-    }
-
-    @AfterAll
-    static void stop() throws InterruptedException {
-        if (server != null) {
-            channel.shutdown().awaitTermination(10, TimeUnit.SECONDS);
-            server.close();
-        }
+        return models;
     }
 
     @ParameterizedTest
@@ -153,7 +141,7 @@ class RealNetworkIT {
     }
 
     private static Map<String, byte[]> overGrpc(ClientRequest question) {
-        ModelInferResponse response = GRPCInferenceServiceGrpc.newBlockingStub(channel)
+        ModelInferResponse response = GRPCInferenceServiceGrpc.newBlockingStub(server.channel())
                 .withDeadlineAfter(60, TimeUnit.SECONDS)
                 .modelInfer(question.overGrpc());
         Map<String, byte[]> outputs = new LinkedHashMap<>();

@@ -11,9 +11,11 @@ import dev.nereid.distribution.testing.HttpRequests;
 import dev.nereid.distribution.testing.InstalledServer;
 import dev.nereid.distribution.testing.RawHttpResponse;
 import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.server.NereidServer;
+import dev.nereid.server.options.ServerOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferParameter;
 import inference.ModelInferRequest;
@@ -25,7 +27,6 @@ import inference.SystemSharedMemoryStatusRequest;
 import inference.SystemSharedMemoryUnregisterRequest;
 import io.grpc.CallOptions;
 import io.grpc.ClientCall;
-import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -40,8 +41,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -62,29 +63,25 @@ final class SharedRegionIT {
     private Path directory;
 
     private Repository models;
-    private TestServer server;
-    private ManagedChannel channel;
 
-    @BeforeEach
-    void start() throws IOException, InterruptedException {
+    @RegisterExtension
+    private final ServerExtension server = new ServerExtension(this::options);
+
+    private ServerOptions options() throws IOException {
         assumeTrue(Files.isWritable(SEGMENTS), SEGMENTS + " is not there");
         String bounded = GatedPlugin.model() + "dynamic_batching { default_queue_policy { max_queue_size: 1 } }\n";
         models = new Repository(directory.resolve("models"))
                 .model("one", bounded)
                 .model("two", GatedPlugin.model());
-        server = TestServer.open(NereidServer.start(TestServer.of(models)
-                .withPlugins(GatedPlugin.pack(directory.resolve("plugins")))
-                .withMemory(memory -> memory.withClientSharedMemory(true))));
-        channel = server.grpc();
         Files.write(SEGMENTS.resolve(KEY), bytes(1, 2, 0, 0, 0, 0));
+        return TestServer.of(models)
+                .withPlugins(GatedPlugin.pack(directory.resolve("plugins")))
+                .withMemory(memory -> memory.withClientSharedMemory(true));
     }
 
     @AfterEach
-    void stop() throws IOException, InterruptedException {
-        channel.shutdownNow().awaitTermination(SECONDS, TimeUnit.SECONDS);
-        server.close();
+    void deleteRegion() throws IOException {
         Files.deleteIfExists(SEGMENTS.resolve(KEY));
-        assertThat(server.server().memory().bytesInUse()).isZero();
     }
 
     @ParameterizedTest
@@ -155,7 +152,7 @@ final class SharedRegionIT {
         Eventually.holds("executing", SECONDS, () -> GatedPlugin.isWaitedAt(gate));
         register("left");
         ClientCall<ModelInferRequest, ModelInferResponse> call =
-                channel.newCall(GRPCInferenceServiceGrpc.getModelInferMethod(), CallOptions.DEFAULT);
+                server.channel().newCall(GRPCInferenceServiceGrpc.getModelInferMethod(), CallOptions.DEFAULT);
         call.start(new ClientCall.Listener<>() {}, new Metadata());
         call.sendMessage(overGrpc("one", "left", IN));
         call.halfClose();
@@ -260,7 +257,7 @@ final class SharedRegionIT {
     }
 
     private GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub stub() {
-        return GRPCInferenceServiceGrpc.newBlockingStub(channel).withDeadlineAfter(SECONDS, TimeUnit.SECONDS);
+        return GRPCInferenceServiceGrpc.newBlockingStub(server.channel()).withDeadlineAfter(SECONDS, TimeUnit.SECONDS);
     }
 
     private RawHttpResponse post(String path, String body) {

@@ -8,14 +8,13 @@ import dev.nereid.distribution.testing.AccumulatorModel;
 import dev.nereid.distribution.testing.ClientRequest;
 import dev.nereid.distribution.testing.Eventually;
 import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
-import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferRequest;
 import inference.ModelStatisticsRequest;
 import inference.ModelStreamInferResponse;
-import io.grpc.ManagedChannel;
 import io.grpc.stub.StreamObserver;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -29,6 +28,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -43,13 +43,14 @@ class StateCopiesIT {
     @TempDir
     private Path directory;
 
-    private TestServer server;
-    private ManagedChannel channel;
+    @RegisterExtension
+    private final ServerExtension server = new ServerExtension(() -> TestServer.of(models())
+            .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("direct", "oldest"))));
+
     private StreamObserver<ModelInferRequest> stream;
     private final BlockingQueue<Object> responses = new LinkedBlockingQueue<>();
 
-    @BeforeEach
-    void start() throws Exception {
+    private Repository models() {
         Repository models = new Repository(directory);
         AccumulatorModel accumulator = new AccumulatorModel("FP32", "INT64", false);
         accumulator.addTo(
@@ -65,11 +66,12 @@ class StateCopiesIT {
                         + " max_queue_delay_microseconds: 60000000 }",
                 4,
                 1);
-        server = TestServer.open(NereidServer.start(TestServer.of(models)
-                .withLifecycle(
-                        lifecycle -> lifecycle.withControl(control -> control.withExplicit("direct", "oldest")))));
-        channel = server.grpc();
-        stream = GRPCInferenceServiceGrpc.newStub(channel).modelStreamInfer(new StreamObserver<>() {
+        return models;
+    }
+
+    @BeforeEach
+    void begin() {
+        stream = GRPCInferenceServiceGrpc.newStub(server.channel()).modelStreamInfer(new StreamObserver<>() {
             @Override
             public void onNext(ModelStreamInferResponse response) {
                 responses.add(response);
@@ -86,11 +88,8 @@ class StateCopiesIT {
     }
 
     @AfterEach
-    void stop() throws InterruptedException {
+    void end() {
         stream.onCompleted();
-        channel.shutdown().awaitTermination(SECONDS, TimeUnit.SECONDS);
-        server.close();
-        assertThat(server.server().memory().bytesInUse()).isZero();
     }
 
     @ParameterizedTest
@@ -117,7 +116,7 @@ class StateCopiesIT {
         Eventually.holds("no state", SECONDS, () -> use(model).stateBytes() == 0);
         assertThat(use(model).live()).isZero();
         assertThat(use(model).stateCopies()).isEqualTo(moved);
-        assertThat(GRPCInferenceServiceGrpc.newBlockingStub(channel)
+        assertThat(GRPCInferenceServiceGrpc.newBlockingStub(server.channel())
                         .modelStatistics(ModelStatisticsRequest.newBuilder()
                                 .setName(model)
                                 .build())

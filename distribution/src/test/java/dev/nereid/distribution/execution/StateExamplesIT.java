@@ -7,14 +7,12 @@ import com.google.protobuf.ByteString;
 import dev.nereid.distribution.testing.HttpConnection;
 import dev.nereid.distribution.testing.HttpRequests;
 import dev.nereid.distribution.testing.RawHttpResponse;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TestPaths;
-import dev.nereid.distribution.testing.TestServer;
-import dev.nereid.server.NereidServer;
 import dev.nereid.server.options.ServerOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferRequest;
 import inference.ModelStreamInferResponse;
-import io.grpc.ManagedChannel;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -23,31 +21,17 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** The example backends {@code implicit_state} and {@code iterative_sequence} over both protocols. */
 class StateExamplesIT {
     private static final int TIMEOUT_SECONDS = 30;
 
-    private static TestServer server;
-    private static ManagedChannel channel;
-
-    @BeforeAll
-    static void start() throws IOException, InterruptedException {
-        server = TestServer.open(
-                NereidServer.start(ServerOptions.of(TestPaths.checkout().resolve("examples/plugin-models"))
-                        .withPlugins(TestPaths.plugins())));
-        channel = server.grpc();
-    }
-
-    @AfterAll
-    static void stop() throws InterruptedException {
-        channel.shutdown().awaitTermination(TIMEOUT_SECONDS, TimeUnit.SECONDS);
-        server.close();
-        assertThat(server.server().memory().bytesInUse()).isZero();
-    }
+    @RegisterExtension
+    private static final ServerExtension server =
+            new ServerExtension(() -> ServerOptions.of(TestPaths.checkout().resolve("examples/plugin-models"))
+                    .withPlugins(TestPaths.plugins()));
 
     @Test
     void countsDownInEventsOfHttp() throws IOException {
@@ -96,7 +80,7 @@ class StateExamplesIT {
     private static List<Integer> stream(int... numbers) throws Exception {
         ConcurrentLinkedQueue<Integer> outputs = new ConcurrentLinkedQueue<>();
         CompletableFuture<List<Integer>> all = new CompletableFuture<>();
-        StreamObserver<ModelInferRequest> stream = GRPCInferenceServiceGrpc.newStub(channel)
+        StreamObserver<ModelInferRequest> stream = GRPCInferenceServiceGrpc.newStub(server.channel())
                 .modelStreamInfer(new StreamObserver<>() {
                     @Override
                     public void onNext(ModelStreamInferResponse one) {

@@ -10,6 +10,7 @@ import dev.nereid.distribution.testing.HttpConnection;
 import dev.nereid.distribution.testing.MemoryUse;
 import dev.nereid.distribution.testing.RawHttpResponse;
 import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TensorFlowModels;
 import dev.nereid.distribution.testing.TestPaths;
@@ -18,7 +19,6 @@ import dev.nereid.server.NereidServer;
 import dev.nereid.server.options.ServerOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub;
-import io.grpc.ManagedChannel;
 import java.io.IOException;
 import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;
@@ -35,10 +35,9 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Models of TensorFlow over both protocols, beside ONNX Runtime: in sequences, with states, in ensembles, reloaded. */
@@ -140,14 +139,15 @@ class TensorFlowIT {
     @TempDir
     private static Path directory;
 
-    private static TestServer server;
-    private static ManagedChannel channel;
+    @RegisterExtension
+    private static final ServerExtension server = new ServerExtension(() -> TestServer.of(models())
+            .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("*"))));
+
     private static List<int[]> digits;
 
     private volatile boolean ended;
 
-    @BeforeAll
-    static void start() throws IOException, InterruptedException {
+    private static Repository models() throws IOException, InterruptedException {
         TensorFlowModels.make(directory);
         Path accumulator = directory.resolve("accumulator_tf");
         Repository models = new Repository(directory);
@@ -169,22 +169,12 @@ class TensorFlowIT {
                             .toArray())
                     .toList();
         }
-        server = TestServer.open(NereidServer.start(TestServer.of(models)
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("*")))));
-        channel = server.grpc();
-    }
-
-    @AfterAll
-    static void stop() throws InterruptedException {
-        if (server != null) {
-            channel.shutdownNow().awaitTermination(TIMEOUT_SECONDS, TimeUnit.SECONDS);
-            server.close();
-            assertThat(server.server().memory().bytesInUse()).isZero();
-        }
+        return models;
     }
 
     private static GRPCInferenceServiceBlockingStub grpc() {
-        return GRPCInferenceServiceGrpc.newBlockingStub(channel).withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+        return GRPCInferenceServiceGrpc.newBlockingStub(server.channel())
+                .withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS);
     }
 
     private static float[] pixels(List<int[]> images) {
@@ -402,7 +392,7 @@ class TensorFlowIT {
             Files.move(plugin, directory.resolve("plugin-before"));
             Files.move(pluginOfAnotherTensorFlow(), plugin);
 
-            assertThatThrownBy(() -> load(rest, "late"))
+            assertThatThrownBy(() -> load(rest.server(), "late"))
                     .rootCause()
                     .message()
                     .matches("(?s).*another TensorFlow is loaded in this process, from tensorflow-\\S+ \\(expected:"
@@ -487,13 +477,13 @@ class TensorFlowIT {
 
     private static void reload(int times) throws Exception {
         for (int i = 0; i < times; i++) {
-            load(server, "digits_tf");
+            load(server.server(), "digits_tf");
         }
     }
 
-    private static void load(TestServer on, String model) throws Exception {
+    private static void load(NereidServer on, String model) throws Exception {
         ModelControl.Load load = new ModelControl.Load(model, Optional.empty(), Map.of()).forced();
-        on.server().control().load(load).toCompletableFuture().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+        on.control().load(load).toCompletableFuture().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
     }
 
     private void client(boolean overHttp, AtomicLong answered) throws IOException {
