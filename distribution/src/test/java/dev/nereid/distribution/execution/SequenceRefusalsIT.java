@@ -12,13 +12,13 @@ import dev.nereid.distribution.testing.HttpConnection;
 import dev.nereid.distribution.testing.HttpRequests;
 import dev.nereid.distribution.testing.RawHttpResponse;
 import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
-import dev.nereid.server.NereidServer;
+import dev.nereid.server.options.ServerOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferParameter;
 import inference.ModelInferRequest;
-import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import java.io.IOException;
@@ -27,10 +27,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Requests of sequences that are refused with UNAVAILABLE: in the backlog for too long, or while the server stops. */
@@ -45,40 +44,30 @@ class SequenceRefusalsIT {
     private Path directory;
 
     private Repository models;
-    private TestServer server;
-    private HttpConnection http;
-    private ManagedChannel channel;
 
-    @BeforeEach
-    void start() throws Exception {
+    @RegisterExtension
+    private final ServerExtension server = new ServerExtension(this::options);
+
+    private ServerOptions options() {
         models = new Repository(directory.resolve("models"))
                 .model("gated", Repository.identity(1, "FP32", "[ 1 ]", """
                                         sequence_batching { direct { } max_sequence_idle_microseconds: 900000000 }
                                         instance_group { count: 1 kind: KIND_CPU }
                                         """).replace("\"identity\"", "\"gated\""));
-        server = TestServer.open(
-                NereidServer.start(TestServer.of(models).withPlugins(GatedPlugin.pack(directory.resolve("plugins")))));
-        http = server.http();
-        channel = server.grpc();
-    }
-
-    @AfterEach
-    void stop() throws Exception {
-        http.close();
-        channel.shutdownNow().awaitTermination(SECONDS, TimeUnit.SECONDS);
-        server.close();
-        assertThat(server.server().memory().bytesInUse()).isZero();
+        return TestServer.of(models).withPlugins(GatedPlugin.pack(directory.resolve("plugins")));
     }
 
     @Test
     void aSequenceExpiresInTheBacklog() throws Exception {
-        assertThat(http.exchange(request(1, true).overHttp()).status()).isEqualTo(200);
+        assertThat(server.connection().exchange(request(1, true).overHttp()).status())
+                .isEqualTo(200);
 
-        RawHttpResponse overHttp = http.exchange(HttpRequests.post(
-                "/v2/models/gated/infer",
-                ("{\"parameters\":{\"sequence_id\":2,\"sequence_start\":true,\"timeout\":1000},\"inputs\":[{\"name\":"
-                                + "\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1,1],\"data\":[1]}]}")
-                        .getBytes(StandardCharsets.UTF_8)));
+        RawHttpResponse overHttp = server.connection()
+                .exchange(HttpRequests.post(
+                        "/v2/models/gated/infer",
+                        ("{\"parameters\":{\"sequence_id\":2,\"sequence_start\":true,\"timeout\":1000},\"inputs\":[{\"name\":"
+                                        + "\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1,1],\"data\":[1]}]}")
+                                .getBytes(StandardCharsets.UTF_8)));
         assertThat(overHttp.error()).isEqualTo(EXPIRED);
         assertThat(overHttp.status()).isEqualTo(503);
         ModelInferRequest timed = request(3, true).overGrpc().toBuilder()
@@ -94,7 +83,7 @@ class SequenceRefusalsIT {
                 .containsEntry(SequenceEndReason.EXPIRED, 2L);
         assertThat(use.live()).isEqualTo(1);
         assertThat(use.backlog()).isZero();
-        assertThat(http.exchange(request(1, false).overHttp()).status())
+        assertThat(server.connection().exchange(request(1, false).overHttp()).status())
                 .as("the other one goes on")
                 .isEqualTo(200);
     }
@@ -117,7 +106,8 @@ class SequenceRefusalsIT {
                             .getBytes(StandardCharsets.UTF_8));
             Eventually.holds("refusing", SECONDS, () -> error(probe, early).endsWith(STOPPING));
 
-            RawHttpResponse overHttp = http.exchange(request(2, true).overHttp());
+            RawHttpResponse overHttp =
+                    server.connection().exchange(request(2, true).overHttp());
             assertThat(overHttp.error()).isEqualTo(STOPPING);
             assertThat(overHttp.status()).isEqualTo(503);
             assertUnavailable(request(3, true).overGrpc(), STOPPING);
@@ -147,7 +137,7 @@ class SequenceRefusalsIT {
     private void assertUnavailable(ModelInferRequest request, String text) {
         StatusRuntimeException failure = catchThrowableOfType(
                 StatusRuntimeException.class,
-                () -> GRPCInferenceServiceGrpc.newBlockingStub(channel)
+                () -> GRPCInferenceServiceGrpc.newBlockingStub(server.channel())
                         .withDeadlineAfter(SECONDS, TimeUnit.SECONDS)
                         .modelInfer(request));
         assertThat(failure.getStatus().getDescription()).isEqualTo(text);

@@ -9,18 +9,12 @@ import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
-import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelRef;
-import dev.nereid.api.ModelStatus;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.distribution.testing.Eventually;
-import dev.nereid.distribution.testing.HttpConnection;
 import dev.nereid.distribution.testing.RawHttpResponse;
-import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TestPaths;
-import dev.nereid.distribution.testing.TestServer;
-import dev.nereid.server.NereidServer;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -30,25 +24,20 @@ import dev.nereid.spi.Tensor;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferParameter;
 import inference.ModelInferRequest;
-import io.grpc.ManagedChannel;
 import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Sequences of the example backends, over both protocols and in process. */
 class SequencesIT {
@@ -56,29 +45,10 @@ class SequencesIT {
     private static final String START = "\"sequence_start\":true";
     private static final String END = "\"sequence_end\":true";
 
-    private static TestServer server;
-    private static HttpConnection http;
-    private static ManagedChannel channel;
-
-    @TempDir
-    private Path directory;
-
-    @BeforeAll
-    static void start() throws IOException, InterruptedException {
-        server = TestServer.open(
-                NereidServer.start(ServerOptions.of(TestPaths.checkout().resolve("examples/plugin-models"))
-                        .withPlugins(TestPaths.plugins())));
-        http = server.http();
-        channel = server.grpc();
-    }
-
-    @AfterAll
-    static void stop() throws IOException, InterruptedException {
-        http.close();
-        channel.shutdown().awaitTermination(TIMEOUT_SECONDS, TimeUnit.SECONDS);
-        server.close();
-        assertThat(server.server().memory().bytesInUse()).isZero();
-    }
+    @RegisterExtension
+    private static final ServerExtension server =
+            new ServerExtension(() -> ServerOptions.of(TestPaths.checkout().resolve("examples/plugin-models"))
+                    .withPlugins(TestPaths.plugins()));
 
     @Test
     void oneSequenceOverBothProtocolsAndInProcess() throws Exception {
@@ -100,17 +70,10 @@ class SequencesIT {
         assertThatThrownBy(() -> overGrpc("sequence", 1, 8, false))
                 .isInstanceOf(StatusRuntimeException.class)
                 .hasMessage("INVALID_ARGUMENT: " + notStarted);
-        assertThatThrownBy(() -> inProcess("sequence", 1, new Sequence.Id.Numeric(8)))
-                .hasRootCauseInstanceOf(InferenceException.class)
-                .hasRootCauseMessage(notStarted);
         String noId = "inference request to model 'sequence' must specify a non-zero or non-empty correlation ID";
         assertThat(send("sequence", 1, "").error()).isEqualTo(noId);
         assertThat(send("sequence", 1, "\"sequence_id\":\"\"," + START).error()).isEqualTo(noId);
         assertThatThrownBy(() -> overGrpc("sequence", 1, 0, true)).hasMessage("INVALID_ARGUMENT: " + noId);
-        assertThatThrownBy(() -> inProcess("sequence", 1, new Sequence.Id.Numeric(0)))
-                .hasRootCauseMessage(noId);
-        assertThatThrownBy(() -> inProcess("sequence", 1, new Sequence.Id.Text("")))
-                .hasRootCauseMessage(noId);
     }
 
     @Test
@@ -123,13 +86,9 @@ class SequencesIT {
         ModelInferRequest.Builder request = grpcRequest("dyna_sequence", 1, number(9), true);
         request.getInputsBuilder(0).setShape(0, 2);
         request.setRawInputContents(0, ByteString.copyFrom(new byte[2 * Integer.BYTES]));
-        assertThatThrownBy(
-                        () -> GRPCInferenceServiceGrpc.newBlockingStub(channel).modelInfer(request.build()))
+        assertThatThrownBy(() -> GRPCInferenceServiceGrpc.newBlockingStub(server.channel())
+                        .modelInfer(request.build()))
                 .hasMessage("INVALID_ARGUMENT: " + text);
-        Tensor two = Tensor.of(DataType.INT32, Shape.of(2, 1), Arena.ofAuto().allocate(8, 4));
-        assertThatThrownBy(() -> inProcess(
-                        server.server(), "dyna_sequence", two, new Sequence(new Sequence.Id.Numeric(9), true, false)))
-                .hasRootCauseMessage(text);
     }
 
     @Test
@@ -144,53 +103,9 @@ class SequencesIT {
                         InferParameter.newBuilder().setStringParam("a").build(),
                         true)
                 .build();
-        assertThatThrownBy(
-                        () -> GRPCInferenceServiceGrpc.newBlockingStub(channel).modelInfer(request))
+        assertThatThrownBy(() -> GRPCInferenceServiceGrpc.newBlockingStub(server.channel())
+                        .modelInfer(request))
                 .hasMessage("INVALID_ARGUMENT: [request id: <id_unknown>] " + text);
-        assertThatThrownBy(() -> inProcess("dyna_sequence", 1, new Sequence.Id.Text("a")))
-                .hasRootCauseMessage("[request id: <id_unknown>] " + text);
-    }
-
-    @Test
-    void aSequenceStaysOnTheGenerationOnWhichItBegan() throws Exception {
-        Repository models =
-                new Repository(directory).copyOf(TestPaths.checkout().resolve("examples/plugin-models/sequence"));
-        ServerOptions options = TestServer.of(models)
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("sequence")));
-        try (NereidServer reloaded = NereidServer.start(options)) {
-            assertThat(inProcess(reloaded, "sequence", 5, 1, true)).isEqualTo(5);
-            for (int reload = 1; reload <= 4; reload++) { // the fourth ends the sequences of the first generation
-                change(reload);
-                reloaded.control()
-                        .load(new ModelControl.Load("sequence", Optional.empty(), Map.of()))
-                        .toCompletableFuture()
-                        .get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
-                assertThat(inProcess(reloaded, "sequence", 100, 1 + reload, true))
-                        .isEqualTo(100);
-                if (reload == 1) {
-                    assertThat(inProcess(reloaded, "sequence", 1, 1, false)).isEqualTo(6);
-                    assertThat(inProcess(reloaded, "sequence", 1, 2, false)).isEqualTo(101);
-                }
-            }
-            assertThatThrownBy(() -> inProcess(reloaded, "sequence", 1, 1, false))
-                    .hasRootCauseMessage(
-                            "inference request for sequence 1 to model 'sequence' must specify the START flag"
-                                    + " on the first request of the sequence");
-            assertThat(inProcess(reloaded, "sequence", 1, 5, false)).isEqualTo(101);
-            reloaded.control().unload("sequence", false).toCompletableFuture().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
-            Eventually.holds(
-                    "unloaded at once",
-                    TIMEOUT_SECONDS,
-                    () -> reloaded.models().index().stream()
-                            .allMatch(model -> model.state() == ModelStatus.State.UNAVAILABLE));
-        }
-    }
-
-    private void change(int number) throws IOException {
-        Path config = directory.resolve("sequence/config.pbtxt");
-        Files.writeString(
-                config,
-                Files.readString(config) + "parameters { key: \"p" + number + "\" value { string_value: \"x\" } }\n");
     }
 
     private static int overHttp(String model, int value, String parameters) throws IOException {
@@ -213,13 +128,14 @@ class SequencesIT {
     }
 
     private static RawHttpResponse post(String model, String body) throws IOException {
-        return http.exchange(("POST /v2/models/" + model + "/infer HTTP/1.1\r\nHost: x\r\nContent-Length: "
-                        + body.length() + "\r\n\r\n" + body)
-                .getBytes(UTF_8));
+        return server.connection()
+                .exchange(("POST /v2/models/" + model + "/infer HTTP/1.1\r\nHost: x\r\nContent-Length: " + body.length()
+                                + "\r\n\r\n" + body)
+                        .getBytes(UTF_8));
     }
 
     private static int overGrpc(String model, int value, long id, boolean start) {
-        return GRPCInferenceServiceGrpc.newBlockingStub(channel)
+        return GRPCInferenceServiceGrpc.newBlockingStub(server.channel())
                 .modelInfer(grpcRequest(model, value, number(id), start).build())
                 .getRawOutputContents(0)
                 .asReadOnlyByteBuffer()
@@ -248,23 +164,11 @@ class SequencesIT {
     }
 
     private static int inProcess(String model, int value, Sequence.Id id) throws Exception {
-        return inProcess(server.server(), model, value, new Sequence(id, false, false));
-    }
-
-    private static int inProcess(NereidServer target, String model, int value, long id, boolean start)
-            throws Exception {
-        return inProcess(target, model, value, new Sequence(new Sequence.Id.Numeric(id), start, false));
-    }
-
-    private static int inProcess(NereidServer target, String model, int value, Sequence position) throws Exception {
         Tensor input =
                 Tensor.of(DataType.INT32, Shape.of(1, 1), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_INT, value));
-        return inProcess(target, model, input, position);
-    }
-
-    private static int inProcess(NereidServer target, String model, Tensor input, Sequence position) throws Exception {
         CompletableFuture<Integer> result = new CompletableFuture<>();
-        RequestOptions options = new RequestOptions(0, 0, OptionalLong.empty(), Optional.of(position));
+        RequestOptions options =
+                new RequestOptions(0, 0, OptionalLong.empty(), Optional.of(new Sequence(id, false, false)));
         InferRequest request = new InferRequest(
                 ModelRef.latest(model),
                 "",
@@ -273,7 +177,7 @@ class SequencesIT {
                 Map.of(),
                 options,
                 () -> {});
-        target.infer(request, new ResponseObserver() {
+        server.server().infer(request, new ResponseObserver() {
             @Override
             public void onResponse(InferResponse response) {
                 result.complete(response.outputs().getFirst().tensor().data().get(ValueLayout.JAVA_INT_UNALIGNED, 0));

@@ -14,11 +14,12 @@ import dev.nereid.distribution.testing.GatedPlugin;
 import dev.nereid.distribution.testing.HttpConnection;
 import dev.nereid.distribution.testing.HttpRequests;
 import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.http.connection.HttpConnectionOptions;
-import dev.nereid.server.NereidServer;
 import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.server.options.ServerOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferBatchStatistics;
 import inference.InferParameter;
@@ -34,7 +35,6 @@ import inference.ModelStreamInferResponse;
 import inference.StatisticDuration;
 import io.grpc.CallOptions;
 import io.grpc.ClientCall;
-import io.grpc.ManagedChannel;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
@@ -54,6 +54,7 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Compares statistics over HTTP, statistics over gRPC and metrics after a scripted workload. */
@@ -72,24 +73,27 @@ class StatisticsIT {
     private String counted = MODEL;
 
     private Repository models;
-    private TestServer server;
+
+    @RegisterExtension
+    private final ServerExtension server = new ServerExtension(this::options);
+
     private EventLoops metricsLoops;
     private MetricsEndpoint metrics;
-    private ManagedChannel channel;
 
-    @BeforeEach
-    void start() throws IOException, InterruptedException {
+    private ServerOptions options() {
         String tagged =
                 GatedPlugin.model() + "dynamic_batching { }\nmetric_tags { key: \"team\" value: \"a \\\"b\\\"\" }\n";
         models = new Repository(directory.resolve("models"))
                 .model(MODEL, tagged)
                 .model(KEPT, GatedPlugin.model() + "response_cache { enable: true }\n" + LIMITS)
                 .model(STREAMED, GatedPlugin.model() + "model_transaction_policy { decoupled: true }\n");
-        Path plugins = GatedPlugin.pack(directory.resolve("plugins"));
-        server = TestServer.open(NereidServer.start(TestServer.of(models)
-                .withPlugins(plugins)
-                .withScheduling(scheduling -> scheduling.withCache(CacheOptions.local(1 << 20)))));
-        channel = server.grpc();
+        return TestServer.of(models)
+                .withPlugins(GatedPlugin.pack(directory.resolve("plugins")))
+                .withScheduling(scheduling -> scheduling.withCache(CacheOptions.local(1 << 20)));
+    }
+
+    @BeforeEach
+    void openMetrics() throws IOException {
         metricsLoops = EventLoops.start(1);
         MetricsFlags flags = new MetricsFlags();
         flags.port = 0;
@@ -104,11 +108,9 @@ class StatisticsIT {
     }
 
     @AfterEach
-    void stop() throws InterruptedException {
+    void closeMetrics() {
         metrics.close();
         metricsLoops.close();
-        channel.shutdownNow().awaitTermination(10, TimeUnit.SECONDS);
-        server.close();
     }
 
     private ClientRequest infer(int items) {
@@ -131,7 +133,7 @@ class StatisticsIT {
 
     private Call call(ModelInferRequest request) {
         ClientCall<ModelInferRequest, ModelInferResponse> call =
-                channel.newCall(GRPCInferenceServiceGrpc.getModelInferMethod(), CallOptions.DEFAULT);
+                server.channel().newCall(GRPCInferenceServiceGrpc.getModelInferMethod(), CallOptions.DEFAULT);
         CompletableFuture<ModelInferResponse> end = new CompletableFuture<>();
         ClientCalls.asyncUnaryCall(call, request, new StreamObserver<>() {
             @Override
@@ -151,7 +153,7 @@ class StatisticsIT {
     }
 
     private ModelStatistics overGrpc() {
-        ModelStatisticsResponse response = GRPCInferenceServiceGrpc.newBlockingStub(channel)
+        ModelStatisticsResponse response = GRPCInferenceServiceGrpc.newBlockingStub(server.channel())
                 .modelStatistics(
                         ModelStatisticsRequest.newBuilder().setName(counted).build());
         assertThat(response.getModelStatsCount()).isEqualTo(1);
@@ -384,7 +386,7 @@ class StatisticsIT {
     private int stream(float... numbers) throws InterruptedException {
         AtomicInteger responses = new AtomicInteger();
         CountDownLatch ended = new CountDownLatch(1);
-        StreamObserver<ModelInferRequest> requests = GRPCInferenceServiceGrpc.newStub(channel)
+        StreamObserver<ModelInferRequest> requests = GRPCInferenceServiceGrpc.newStub(server.channel())
                 .modelStreamInfer(new StreamObserver<>() {
                     @Override
                     public void onNext(ModelStreamInferResponse response) {
