@@ -505,21 +505,21 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         return startNanos;
     }
 
-    /** As of {@link dev.nereid.spi.Batch#inputsRead}. */
+    @Override
     public void inputsRead() {
         checkOpen();
         inputsNanos = scope.model().nanoTime().getAsLong();
         inputsMarked = true;
     }
 
-    /** As of {@link dev.nereid.spi.Batch#outputsComputed}. */
+    @Override
     public void outputsComputed() {
         checkOpen();
         outputsNanos = scope.model().nanoTime().getAsLong();
         outputsMarked = true;
     }
 
-    /** As of {@link dev.nereid.spi.Batch#defer}. */
+    @Override
     public DeferredExecution defer() {
         checkOpen();
         if (afterwards != null) {
