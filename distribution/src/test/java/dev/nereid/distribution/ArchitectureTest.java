@@ -58,7 +58,6 @@ class ArchitectureTest {
             "cache-redis",
             "storage-s3",
             "examples/char_lm",
-            "examples/dyna_sequence",
             "examples/identity",
             "examples/implicit_state",
             "examples/iterative_sequence",

@@ -1,8 +1,9 @@
 /**
- * An example of a backend for sequences with the direct strategy, which keeps its state by itself.
+ * Examples of backends for sequences with the direct and the oldest strategy, which keep their state themselves.
  *
- * <p>Starting points: {@link dev.nereid.examples.sequence.SequenceBackendProvider}, named in the jar's
- * {@code META-INF/services}, and {@link dev.nereid.examples.sequence.SequenceInstance}, which adds up.
+ * <p>Starting points: {@link dev.nereid.examples.sequence.SequenceBackendProvider} and
+ * {@link dev.nereid.examples.sequence.DynaSequenceBackendProvider}, named in the jar's {@code META-INF/services}, and
+ * {@link dev.nereid.examples.sequence.DirectSums} and {@link dev.nereid.examples.sequence.OldestSums}, which add up.
  */
 @NullMarked
 package dev.nereid.examples.sequence;

@@ -1,4 +1,4 @@
-package dev.nereid.examples.dynasequence;
+package dev.nereid.examples.sequence;
 
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.ControlInput;

@@ -18,7 +18,7 @@ import java.util.List;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
-final class SequenceInstanceTest {
+final class DirectSumsTest {
     private static final ModelSettings MODEL = ModelSettings.builder("sequence", 1)
             .maxBatchSize(4)
             .input(TensorSpec.of("INPUT", DataType.INT32, Shape.of(Shape.VARIABLE)))
@@ -30,8 +30,7 @@ final class SequenceInstanceTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
-    private final SequenceInstance instance =
-            new SequenceInstance(new SequenceInstance.Controls("START", "READY"), 0, () -> 0);
+    private final SumInstance instance = new SumInstance(new DirectSums("START", "READY"), 0, () -> 0);
 
     private FakeRequest request(int start, int ready, int... values) {
         FakeRequest request = new FakeRequest(1, List.of("OUTPUT"))

@@ -1,4 +1,4 @@
-package dev.nereid.examples.dynasequence;
+package dev.nereid.examples.sequence;
 
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
@@ -13,6 +13,6 @@ public final class DynaSequenceBackendProvider implements BackendProvider {
 
     @Override
     public Backend create(BackendContext context) {
-        return new DynaSequenceBackend(System::nanoTime);
+        return new SumBackend(OldestSums::of, System::nanoTime);
     }
 }

@@ -1,4 +1,4 @@
-package dev.nereid.examples.dynasequence;
+package dev.nereid.examples.sequence;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package dev.nereid.examples.dynasequence;
+package dev.nereid.examples.sequence;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-final class DynaSequenceInstanceTest {
+final class OldestSumsTest {
     private static final ModelSettings MODEL = ModelSettings.builder("sequence", 1)
             .maxBatchSize(4)
             .input(TensorSpec.of("INPUT", DataType.INT32, Shape.of(Shape.VARIABLE)))
@@ -35,8 +35,7 @@ final class DynaSequenceInstanceTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
-    private final DynaSequenceInstance instance =
-            new DynaSequenceInstance(new DynaSequenceInstance.Controls("START", "END", "CORRID"), 0, () -> 0);
+    private final SumInstance instance = new SumInstance(new OldestSums("START", "END", "CORRID"), 0, () -> 0);
 
     private FakeRequest request(int start, int end, long id, int... values) {
         MemorySegment number = Arena.ofAuto().allocateFrom(ValueLayout.JAVA_LONG, id);

@@ -1,9 +1,8 @@
-package dev.nereid.examples.dynasequence;
+package dev.nereid.examples.sequence;
 
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
-import dev.nereid.spi.ControlInput;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
@@ -13,10 +12,11 @@ import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
 import java.time.Duration;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 
 /**
  * Loads models that add up {@code INPUT} for each sequence. Immutable.
@@ -24,17 +24,17 @@ import java.util.function.LongSupplier;
  * <p>An addition takes no time, so direct execution on the submitting thread is safe. The instances of a model with a
  * delay have threads of their own, which may wait.
  */
-final class DynaSequenceBackend implements Backend {
-    static final String INPUT = "INPUT";
-    static final String OUTPUT = "OUTPUT";
-
+final class SumBackend implements Backend {
     private static final String DELAY = "execute_delay_ms";
     private static final BackendTraits TRAITS =
             BackendTraits.DEFAULT.withExecution(BackendTraits.Execution.SHORT).withParallelInstances();
 
+    private final Function<ModelSettings, Supplier<SequenceSums>> strategy;
     private final LongSupplier nanoTime;
 
-    DynaSequenceBackend(LongSupplier nanoTime) {
+    /** Makes a backend with the sums of a strategy: a source of them for each model. */
+    SumBackend(Function<ModelSettings, Supplier<SequenceSums>> strategy, LongSupplier nanoTime) {
+        this.strategy = strategy;
         this.nanoTime = nanoTime;
     }
 
@@ -46,12 +46,9 @@ final class DynaSequenceBackend implements Backend {
     @Override
     public Model load(ModelContext context) {
         ModelSettings settings = context.settings();
-        check("input", INPUT, settings.input(INPUT));
-        check("output", OUTPUT, settings.output(OUTPUT));
-        String start = control(settings, ControlInput.Kind.SEQUENCE_START, DataType.INT32);
-        String end = control(settings, ControlInput.Kind.SEQUENCE_END, DataType.INT32);
-        String id = control(settings, ControlInput.Kind.SEQUENCE_CORRID, DataType.UINT64, DataType.BYTES);
-        DynaSequenceInstance.Controls controls = new DynaSequenceInstance.Controls(start, end, id);
+        check("input", Sums.INPUT, settings.input(Sums.INPUT));
+        check("output", Sums.OUTPUT, settings.output(Sums.OUTPUT));
+        Supplier<SequenceSums> sums = strategy.apply(settings);
         long delayNanos = context.parameters()
                 .duration(DELAY, TimeUnit.MILLISECONDS)
                 .orElse(Duration.ZERO)
@@ -59,7 +56,7 @@ final class DynaSequenceBackend implements Backend {
         return new Model() {
             @Override
             public ModelInstance newInstance(InstanceContext instance) {
-                return new DynaSequenceInstance(controls, delayNanos, nanoTime);
+                return new SumInstance(sums.get(), delayNanos, nanoTime);
             }
 
             @Override
@@ -71,26 +68,10 @@ final class DynaSequenceBackend implements Backend {
 
     private static void check(String role, String name, Optional<TensorSpec> spec) {
         if (spec.isEmpty() || spec.get().type() != DataType.INT32) {
-            throw invalid(role + " '" + name + "': "
-                    + spec.map(TensorSpec::toString).orElse("missing") + " (expected: INT32)");
+            throw new BackendException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    role + " '" + name + "': " + spec.map(TensorSpec::toString).orElse("missing")
+                            + " (expected: INT32)");
         }
-    }
-
-    /** Returns the name of a control input, of a type that this backend reads. */
-    private static String control(ModelSettings settings, ControlInput.Kind kind, DataType... types) {
-        List<DataType> readable = List.of(types);
-        List<ControlInput> controls =
-                settings.sequenceBatching().map(batching -> batching.controls()).orElse(List.of());
-        for (ControlInput control : controls) {
-            if (control.kind() == kind && readable.contains(control.type())) {
-                return control.name();
-            }
-        }
-        throw invalid(
-                "sequence_batching: no control_input CONTROL_" + kind + " of one of " + readable + " (expected: one)");
-    }
-
-    private static BackendException invalid(String message) {
-        return new BackendException(ErrorCode.INVALID_ARGUMENT, message);
     }
 }
