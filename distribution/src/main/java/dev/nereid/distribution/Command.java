@@ -13,9 +13,6 @@ interface Command {
             0 success; 1 could not start, or not stop in time; 2 wrong command line; 3 heap, metaspace or
             threads exhausted; 130 or 143 second SIGINT or SIGTERM, which end the process at once""";
 
-    /** The exit codes of requests to a running server. */
-    String CLIENT_EXIT_CODES = "0 success; 1 no server, or the server refused; 2 wrong command line";
-
     /** Returns the command's name. */
     String name();
 

@@ -29,10 +29,10 @@ final class CommandRunner {
                 new ServeCommand(context),
                 new DemoCommand(context),
                 new CheckCommand(context),
-                new ModelsCommand(context),
-                new LoadCommand(context),
-                new UnloadCommand(context),
-                new ConfigCommand(context));
+                ModelsAction.command(context),
+                LoadAction.command(context),
+                UnloadAction.command(context),
+                ConfigAction.command(context));
     }
 
     /**

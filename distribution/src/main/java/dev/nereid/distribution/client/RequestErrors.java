@@ -12,7 +12,7 @@ import java.time.Duration;
 import javax.net.ssl.SSLException;
 
 /** Describes failed requests: the problem, its place, and the remedy. Static functions only. */
-public final class RequestErrors {
+final class RequestErrors {
     private static final String START = "start a server with: nereid serve --model-repository=DIR;"
             + " or name the address of another one with --url";
     private static final String NO_SERVER = " (expected: the HTTP port of an inference server; see --url)";
@@ -58,7 +58,7 @@ public final class RequestErrors {
     }
 
     /** Describes a successful response that is not what the request asks for. */
-    public static RequestException unexpected(URI url) {
+    static RequestException unexpected(URI url) {
         return new RequestException(url + ": a response of another form" + NO_SERVER);
     }
 

@@ -82,6 +82,11 @@ public final class ServerClient implements AutoCloseable {
                 request("/v2/models/" + segment(model) + ofVersion + "/config").GET());
     }
 
+    /** Returns the failure of a request with a successful response of another form than expected. */
+    public RequestException unexpectedResponse() {
+        return RequestErrors.unexpected(options.url());
+    }
+
     private HttpRequest.Builder request(String path) {
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(options.url() + path))
                 .timeout(options.timeout())

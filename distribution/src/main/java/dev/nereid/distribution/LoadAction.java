@@ -1,7 +1,6 @@
 package dev.nereid.distribution;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.distribution.client.ControlResult;
 import dev.nereid.distribution.client.LoadRequest;
 import dev.nereid.distribution.client.RequestException;
 import dev.nereid.distribution.client.ServerClient;
@@ -11,7 +10,6 @@ import dev.nereid.distribution.flags.FlagValue;
 import dev.nereid.distribution.flags.Flags;
 import dev.nereid.distribution.flags.UsageException;
 import dev.nereid.distribution.process.CommandContext;
-import dev.nereid.distribution.process.ExitStatus;
 import dev.nereid.distribution.report.ConfigText;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -21,47 +19,31 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 
-/** The command {@code nereid load}: loads a model of a running server. Confined to its thread. */
-final class LoadCommand implements Command {
+/** Loads a model of a running server. Confined to the thread of its command. */
+final class LoadAction implements ClientAction {
     private static final FlagValue<Map.Entry<String, Path>> REPLACEMENT = new FlagValue<>(
-            "PATH=FILE", "a path in the model's directory, =, and the name of a file", LoadCommand::replacement);
+            "PATH=FILE", "a path in the model's directory, =, and the name of a file", LoadAction::replacement);
 
-    private final CommandContext context;
-    private final ClientFlags client = ClientFlags.ofChange();
+    private final ModelChange change = new ModelChange("loaded");
     private final Map<String, Path> files = new TreeMap<>();
-    private String model = "";
-    private boolean json;
     private boolean isForced;
     private Optional<String> config = Optional.empty();
 
-    LoadCommand(CommandContext context) {
-        this.context = context;
-    }
-
-    @Override
-    public String name() {
-        return "load";
-    }
-
-    @Override
-    public String description() {
-        return "Loads a model of a running server, or loads it anew if it has changed.";
-    }
-
-    @Override
-    public String synopsis() {
-        return "nereid load MODEL [FLAG]...";
-    }
-
-    @Override
-    public String exitCodes() {
-        return Command.CLIENT_EXIT_CODES;
+    /** Returns the command {@code nereid load}. */
+    static Command command(CommandContext context) {
+        return new ClientCommand(
+                context,
+                "load",
+                "MODEL [FLAG]...",
+                "Loads a model of a running server, or loads it anew if it has changed.",
+                ClientFlags.ofChange(),
+                new LoadAction());
     }
 
     @Override
     public void declare(Flags flags) {
-        flags.operand("MODEL", value -> model = value);
-        flags.add(
+        change.declare(
+                flags,
                 Flag.of(
                                 "--config",
                                 FlagValue.text("FILE|JSON"),
@@ -80,24 +62,18 @@ final class LoadCommand implements Command {
                         "--force",
                         "Loads all versions anew, also if nothing of the model has changed; cached responses of before are"
                                 + " not used again. Known to Nereid servers only.",
-                        () -> isForced = true),
-                Flag.toggle("--json", "Prints the result as JSON: model, ok and error.", () -> json = true));
-        client.declare(flags);
+                        () -> isForced = true));
     }
 
     @Override
-    public int run() throws UsageException, RequestException, InterruptedException {
-        LoadRequest request = new LoadRequest(readConfig(), checkedFiles(), isForced);
-        try (ServerClient server = new ServerClient(client.options())) {
-            server.load(model, request);
-        } catch (RequestException e) {
-            if (json) {
-                context.console().out().print(ControlResult.failure(model, e));
-            }
-            throw e;
-        }
-        context.console().out().print(json ? ControlResult.success(model) : model + ": loaded\n");
-        return ExitStatus.SUCCESS;
+    public String run(ServerClient server) throws UsageException, RequestException, InterruptedException {
+        server.load(change.model(), new LoadRequest(readConfig(), checkedFiles(), isForced));
+        return change.success();
+    }
+
+    @Override
+    public String failure(RequestException error) {
+        return change.failure(error);
     }
 
     private Optional<String> readConfig() throws UsageException {

@@ -1,0 +1,44 @@
+package dev.nereid.distribution;
+
+import dev.nereid.distribution.client.RequestException;
+import dev.nereid.distribution.client.ServerClient;
+import dev.nereid.distribution.flags.ClientFlags;
+import dev.nereid.distribution.flags.Flag;
+import dev.nereid.distribution.flags.Flags;
+import dev.nereid.distribution.process.CommandContext;
+
+/** Unloads a model of a running server. Confined to the thread of its command. */
+final class UnloadAction implements ClientAction {
+    private final ModelChange change = new ModelChange("unloaded");
+    private boolean dependents;
+
+    /** Returns the command {@code nereid unload}. */
+    static Command command(CommandContext context) {
+        return new ClientCommand(
+                context,
+                "unload",
+                "MODEL [FLAG]...",
+                "Unloads a model of a running server, which completes the requests that the model has.",
+                ClientFlags.ofChange(),
+                new UnloadAction());
+    }
+
+    @Override
+    public void declare(Flags flags) {
+        change.declare(
+                flags,
+                Flag.toggle(
+                        "--dependents", "Unloads the models too that only this one needs.", () -> dependents = true));
+    }
+
+    @Override
+    public String run(ServerClient server) throws RequestException, InterruptedException {
+        server.unload(change.model(), dependents);
+        return change.success();
+    }
+
+    @Override
+    public String failure(RequestException error) {
+        return change.failure(error);
+    }
+}
