@@ -143,9 +143,9 @@ final class CommandRunner {
                 + """
 
                 BOOL is true, on, 1, false, off or 0. A flag that is not given is taken from the environment:
-                NEREID_HTTP_PORT stands for --http-port.
+                %s.
 
                 Exit codes: %s.
-                """.formatted(command.exitCodes());
+                """.formatted(flags.variableExample(), command.exitCodes());
     }
 }

@@ -177,11 +177,13 @@ final class CommandRunnerTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            check | --load,--json,--verbose,--log,--backend-directory=DIR,--model-config-name=NAME,Exit codes: 0 every model is valid; 1 a model is not; 2 wrong command line
-            models | --json,--url=URL,--header=NAME:VALUE,--timeout-secs=N,Default: http://localhost:8000,Exit codes: 0 success; 1 no server
-            load | --config=FILE,--file=PATH=FILE,--url=URL
-            unload | --dependents,--url=URL
-            config | --version=N,--pbtxt,--url=URL
+            serve | --http-port=PORT,NEREID_HTTP_PORT stands for --http-port.
+            demo | --exit,NEREID_HTTP_PORT stands for --http-port.
+            check | --load,--json,--verbose,--log,--backend-directory=DIR,--model-config-name=NAME,NEREID_MODEL_CONFIG_NAME stands for --model-config-name.,Exit codes: 0 every model is valid; 1 a model is not; 2 wrong command line
+            models | --json,--url=URL,--header=NAME:VALUE,--timeout-secs=N,Default: http://localhost:8000,NEREID_URL stands for --url.,Exit codes: 0 success; 1 no server
+            load | --config=FILE,--file=PATH=FILE,--url=URL,NEREID_URL stands for --url.
+            unload | --dependents,--url=URL,NEREID_URL stands for --url.
+            config | --version=N,--pbtxt,--url=URL,NEREID_URL stands for --url.
             """)
     void printsHelpOfACommand(String command, String parts) {
         assertThat(process.run(command, "--help")).isZero();

@@ -24,6 +24,9 @@ public final class Flags {
 
     private static final String OPERANDS_ONLY = "--";
 
+    /** The example of a flag in the help text, where a command has it. */
+    private static final String EXAMPLE = "--http-port";
+
     private final List<Flag> all = new ArrayList<>();
     private final List<String> notices = new ArrayList<>();
     private Optional<Operands> operands = Optional.empty();
@@ -113,9 +116,11 @@ public final class Flags {
 
     /** Returns the environment variables that set flags. */
     public Stream<String> variables() {
-        return all.stream()
-                .filter(flag -> flag.fromEnvironment() && !flag.isToggle())
-                .map(Flag::variable);
+        return withVariable().map(Flag::variable);
+    }
+
+    private Stream<Flag> withVariable() {
+        return all.stream().filter(flag -> flag.fromEnvironment() && !flag.isToggle());
     }
 
     /** Returns lines about flags and variables without effect, in the order in which they were read. */
@@ -150,6 +155,16 @@ public final class Flags {
             text.append(line.toString().stripTrailing()).append('\n');
         }
         return text.toString();
+    }
+
+    /** Returns an example of a variable, for the help text: {@code NEREID_HTTP_PORT stands for --http-port}. */
+    public String variableExample() {
+        Flag example = withVariable()
+                .filter(flag -> flag.name().equals(EXAMPLE))
+                .findFirst()
+                .or(() -> withVariable().filter(flag -> flag.notice().isEmpty()).findFirst())
+                .orElseThrow();
+        return example.variable() + " stands for " + example.name();
     }
 
     private static void setOperands(Operands operands, List<String> values) throws UsageException {
