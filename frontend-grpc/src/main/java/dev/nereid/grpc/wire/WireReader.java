@@ -12,6 +12,8 @@ import java.nio.charset.StandardCharsets;
  * <p>Accepts what the generated classes accept: both forms of repeated numbers are up to the caller, unknown fields are
  * skipped, lengths never lead out of the enclosing message. Every method throws {@link GrpcErrors#malformed} if the
  * bytes are malformed; nothing is allocated by a length that was not checked.
+ *
+ * <p>Protobuf's {@code CodedInputStream} would copy a direct buffer, and with it the tensors, to the heap.
  */
 final class WireReader {
     static final int VARINT = 0;

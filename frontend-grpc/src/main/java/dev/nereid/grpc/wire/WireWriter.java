@@ -6,7 +6,12 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** Writes the fields of protobuf messages, one after another, to the heap. Confined to one thread. */
+/**
+ * Writes the fields of protobuf messages, one after another, to the heap. Confined to one thread.
+ *
+ * <p>Protobuf's {@code CodedOutputStream} has an array that does not grow, and needs the length of a nested message
+ * before its content.
+ */
 final class WireWriter {
     private static final int INITIAL_BYTES = 256;
     private static final int MAX_VARINT_BYTES = 10;
