@@ -72,7 +72,7 @@ public final class BatchSource implements WorkSource {
             if (rescheduledRequests != null) {
                 handle.setRescheduler(rescheduledRequests.of(handle));
             }
-            idleInstances.add(); // last, since it has to be undone
+            idleInstances.add();
             return handle;
         } finally {
             lock.unlock();
@@ -213,10 +213,7 @@ public final class BatchSource implements WorkSource {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            if (mayRun
-                    && !handle.retired
-                    && !requests.needInstanceThread()
-                    && idleInstances.serveDirectly(handle, now)) {
+            if (mayRun && !handle.retired && !requests.needInstanceThread() && idleInstances.serve(handle, now)) {
                 return true;
             }
             idleInstances.addIdle(handle);
@@ -226,9 +223,6 @@ public final class BatchSource implements WorkSource {
                 idleInstances.wakeOne(now);
             }
             return false;
-        } catch (RuntimeException | Error e) { // such as no memory
-            idleInstances.reclaim(handle);
-            throw e;
         } finally {
             lock.unlock();
         }
@@ -272,11 +266,7 @@ public final class BatchSource implements WorkSource {
     static void refuse(List<ScheduledRequest> stranded) {
         for (int i = 0; i < stranded.size(); i++) {
             ScheduledRequest request = stranded.get(i);
-            try {
-                request.reject(SchedulerErrors.stranded(request.checked()), FailureReason.REJECTED);
-            } catch (RuntimeException | Error e) { // such as no memory for the error: the others are not affected
-                request.failSafely(e);
-            }
+            request.reject(SchedulerErrors.stranded(request.checked()), FailureReason.REJECTED);
         }
     }
 

@@ -68,13 +68,8 @@ final class UnqueuedBatch implements QueueView {
 
     private @Nullable InstanceHandle acquire(List<ScheduledRequest> requests) {
         InstanceHandle handle = idleInstances.acquireIdle();
-        try {
-            if (taker.takeUnqueued(handle, requests)) {
-                return handle;
-            }
-        } catch (RuntimeException | Error e) { // such as no memory
-            idleInstances.reclaim(handle);
-            throw e;
+        if (taker.takeUnqueued(handle, requests)) {
+            return handle;
         }
         idleInstances.addIdle(handle); // all were completed meanwhile
         return null;
