@@ -280,7 +280,7 @@ public final class InstanceWorker implements Runnable {
         try {
             request.reject(error.apply(request), FailureReason.OTHER);
         } catch (RuntimeException | Error e) { // such as no memory for the error
-            request.failSafely(e);
+            request.failUnqueued(e);
         }
     }
 

@@ -49,7 +49,7 @@ final class SequenceRescheduler implements Rescheduler {
                 channel.alsoWhenReady(() -> resume(entry));
             }
         } catch (RuntimeException | Error e) { // such as no memory: the others are not affected
-            request.failSafely(e);
+            request.failUnqueued(e);
         }
     }
 

@@ -340,7 +340,7 @@ final class SequenceTable {
             try {
                 request.reject(error, reason);
             } catch (RuntimeException | Error e) { // such as no memory: the others are not affected
-                request.failSafely(e);
+                request.failUnqueued(e);
             }
         });
     }
