@@ -100,6 +100,24 @@ final class SubmissionFailureTest {
         assertThat(called.violations()).isEmpty();
     }
 
+    @Test
+    void executesARequestWhoseClientFailsToReleaseItsInputs() {
+        try (ModelScheduler m = start("m", called, 1)) {
+            RecordingObserver observer = new RecordingObserver();
+            CheckedRequest request = Requests.to(settings("m", 1), memory)
+                    .floats("IN", Shape.of(1, 2), 1)
+                    .onRelease(() -> {
+                        throw new LinkageError("of a test");
+                    })
+                    .of(1);
+            m.submit(request, observer);
+
+            assertThat(observer.await().floats("OUT")).containsExactly(1, 2);
+            observer.close();
+        }
+        assertThat(called.isClosed()).as("no request is in flight").isTrue();
+    }
+
     private static void assertOverflow(RecordingObserver observer) {
         observer.assertError(ErrorCode.INTERNAL, "internal error: java.lang.StackOverflowError: of a test");
     }
