@@ -48,7 +48,7 @@ final class SequenceRescheduler implements Rescheduler {
             if (channel != null && paused) {
                 channel.alsoWhenReady(() -> resume(entry));
             }
-        } catch (RuntimeException | Error e) { // such as no memory: the others are not affected
+        } catch (RuntimeException e) { // of the flow of its client: the others are not affected
             request.failUnqueued(e);
         }
     }
