@@ -30,7 +30,7 @@ final class Health implements FatalErrorHandler {
     private volatile boolean exhausted;
 
     /** Heap that is released once memory is exhausted, for refusals and the close. In pieces, which fit anywhere. */
-    private final AtomicReference<byte[] @Nullable []> reserve = new AtomicReference<>(reserve());
+    private final AtomicReference<byte @Nullable [][]> reserve = new AtomicReference<>(reserve());
 
     /** Set when a permanent thread has ended. Nothing starts another one. */
     private volatile boolean threadEnded;
