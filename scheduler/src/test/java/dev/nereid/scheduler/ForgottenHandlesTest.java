@@ -32,7 +32,6 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CyclicBarrier;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
@@ -367,7 +366,7 @@ final class ForgottenHandlesTest {
         PluginHandles handles = new PluginHandles(
                 action -> {
                     if (calls.getAndIncrement() == 0) {
-                        throw new RejectedExecutionException("of a test");
+                        throw new OutOfMemoryError("unable to create native thread");
                     }
                     action.run();
                 },

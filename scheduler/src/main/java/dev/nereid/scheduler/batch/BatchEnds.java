@@ -116,7 +116,7 @@ final class BatchEnds {
             releases = request.released(waits, releases);
         }
         if (releases != null) {
-            releases.run();
+            executed[0].endReleases(releases);
         }
         if (rescheduler != null) {
             rescheduler.reschedule(ofClients, rescheduled);

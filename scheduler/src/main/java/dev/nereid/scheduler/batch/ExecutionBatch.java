@@ -317,15 +317,14 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         }
         ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, inputs.retain(tensor, null));
         OutputSpec spec;
-        Tensor received = null;
+        Tensor received;
         try {
             spec = check(outputs, output, tensor.type(), tensor.shape());
             OutputChecks.checkMemory(scope.model(), spec, tensor);
             received = received(tensor, memory);
-        } finally {
-            if (received == null) {
-                memory.release();
-            }
+        } catch (RuntimeException | Error e) {
+            memory.release();
+            throw e;
         }
         outputs.add(spec, received, memory);
     }
@@ -680,6 +679,9 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         boolean succeeded;
         try {
             deliverPending();
+        } catch (RuntimeException | Error e) {
+            scope.model().fatalErrors().check(e);
+            first.log("delivery of responses failed", e);
         } finally {
             succeeded = await(pending);
         }

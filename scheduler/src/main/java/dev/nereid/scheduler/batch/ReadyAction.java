@@ -102,7 +102,11 @@ final class ReadyAction {
         int seen;
         do {
             seen = checks.get();
-            runSafely("action of backend not started", this::checkOnce); // a later check tries again
+            try {
+                checkOnce();
+            } catch (Throwable e) { // such as no memory for a thread: a later check tries again
+                sender.log("action of backend not started", e);
+            }
         } while (checks.addAndGet(-seen) != 0);
     }
 
@@ -154,15 +158,12 @@ final class ReadyAction {
     }
 
     private void run(Registration next) {
-        runSafely("action of backend failed", next.action);
-        release(next);
-    }
-
-    private void runSafely(String failure, Runnable code) {
         try {
-            code.run();
-        } catch (Throwable e) { // of the action of the backend, the flow of the client or the executor
-            sender.log(failure, e);
+            next.action.run();
+        } catch (Throwable e) {
+            sender.log("action of backend failed", e);
+        } finally {
+            release(next);
         }
     }
 

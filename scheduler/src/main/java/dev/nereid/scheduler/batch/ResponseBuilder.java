@@ -159,15 +159,14 @@ final class ResponseBuilder implements InferenceResponse {
     public void put(String output, Tensor tensor, Runnable release) {
         ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, retainInputs(tensor));
         OutputSpec spec;
-        Tensor received = null;
+        Tensor received;
         try {
             spec = check(output, tensor.type(), tensor.shape());
             OutputChecks.checkMemory(scope.model(), spec, tensor);
             received = received(tensor, memory);
-        } finally {
-            if (received == null) {
-                memory.release();
-            }
+        } catch (RuntimeException | Error e) {
+            memory.release();
+            throw e;
         }
         add(spec, received, memory);
     }
@@ -485,19 +484,16 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     private Tensor add(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) {
-        boolean isKept = false;
         try {
             Tensor clientTensor = OutputChecks.forClient(scope.model(), output, tensor);
-            isKept = keep(output, new Output(new NamedTensor(output.tensor().name(), clientTensor), memory));
-        } finally {
-            if (!isKept) {
-                memory.release();
+            if (!keep(output, new Output(new NamedTensor(output.tensor().name(), clientTensor), memory))) {
+                throw closedError();
             }
+            return tensor;
+        } catch (RuntimeException | Error e) {
+            memory.release();
+            throw e;
         }
-        if (!isKept) {
-            throw closedError();
-        }
-        return tensor;
     }
 
     private OutputSpec check(String output, DataType type, Shape shape) {

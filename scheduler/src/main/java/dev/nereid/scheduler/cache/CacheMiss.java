@@ -48,14 +48,16 @@ final class CacheMiss implements CompletionListener {
         isOther |= !executing.get().equals(Optional.of(loadId));
     }
 
-    /** Inserts a successful response; called before its delivery. */
+    /** Inserts a successful response; called before its delivery. Never throws. */
     @Override
     public void completed(ResponseEvent event) {
         if (!isOther && event instanceof FinishedResponse response && isReadable(response.outputs())) {
             try {
                 insert(response.outputs());
-            } catch (InferenceException e) { // such as refused memory
+            } catch (InferenceException e) {
                 gate.report(e.publicMessage());
+            } catch (RuntimeException | Error e) {
+                gate.report(e.toString());
             }
         }
     }
@@ -78,7 +80,7 @@ final class CacheMiss implements CompletionListener {
             MemorySegment content = copy.segment();
             CachedResponse.encode(outputs, content);
             gate.cache().insert(key, content.asReadOnly(), insert);
-        } catch (Throwable e) { // of the cache
+        } catch (RuntimeException | Error e) {
             insert.failed(e.toString());
         }
     }

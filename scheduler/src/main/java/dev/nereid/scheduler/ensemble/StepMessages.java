@@ -61,9 +61,8 @@ final class StepMessages {
         execution.requested(mark, batchSize);
         RequestOptions options = options(ensemble, callers, mark, nowNanos);
         Runnable held = held(flow, execution.ready());
-        InferRequest request = null;
         try {
-            request = new InferRequest(
+            return new InferRequest(
                     ModelRef.latest(step.model()),
                     ensemble.id(),
                     inputs,
@@ -71,11 +70,9 @@ final class StepMessages {
                     ensemble.parameters(),
                     options,
                     held);
-            return request;
-        } finally {
-            if (request == null) {
-                held.run();
-            }
+        } catch (RuntimeException | Error e) { // such as no memory
+            held.run();
+            throw e;
         }
     }
 
@@ -136,15 +133,14 @@ final class StepMessages {
     }
 
     /**
-     * Reads the response of a step, and holds references to its mapped outputs.
+     * Reads the response of a step, and takes over its mapped outputs. Closes it in any case.
      *
      * @return the value of each mapped output; absent where the response has none
      */
     static TensorValue[] values(InferResponse response, StepExecution execution, TensorValue.@Nullable Mark mark) {
         StepPlan step = execution.step();
         TensorValue[] values = new TensorValue[step.outputs().length];
-        boolean isRead = false;
-        try {
+        try (response) {
             List<NamedTensor> outputs = response.outputs();
             for (int i = 0; i < outputs.size(); i++) {
                 NamedTensor output = outputs.get(i);
@@ -155,11 +151,9 @@ final class StepMessages {
                     values[place] = new TensorValue(output.tensor(), memory, execution.batchSize(), mark);
                 }
             }
-            isRead = true;
-        } finally {
-            if (!isRead) {
-                release(values);
-            }
+        } catch (RuntimeException | Error e) { // such as no memory
+            release(values);
+            throw e;
         }
         for (int i = 0; i < values.length; i++) {
             if (values[i] == null) {

@@ -94,14 +94,18 @@ public final class ManagedInstance {
                 ClientMemory.awaitFaults();
             }
             return null;
-        } catch (Throwable thrown) { // of the backend, or of memory of the client that it lost
+        } catch (Throwable thrown) {
             return thrown;
         }
     }
 
     /** Notifies the instance that a sequence ended without its last request. Errors of the backend are logged. */
     void sequenceEnded(EndedSequence ended) {
-        call("end of sequence failed", () -> instance.sequenceEnded(ended.id(), ended.reason()));
+        try {
+            instance.sequenceEnded(ended.id(), ended.reason());
+        } catch (Throwable e) {
+            log("end of sequence failed", e);
+        }
     }
 
     /**
@@ -109,7 +113,11 @@ public final class ManagedInstance {
      * any thread.
      */
     void executionOverdue() {
-        call("report of an overdue execution failed", instance::executionOverdue);
+        try {
+            instance.executionOverdue();
+        } catch (Throwable e) {
+            log("report of an overdue execution failed", e);
+        }
     }
 
     /** Returns the readiness check of the instance. */
@@ -121,14 +129,10 @@ public final class ManagedInstance {
     public void close() {
         permits.close();
         availability.end();
-        call("close of instance failed", instance::close);
-    }
-
-    private void call(String failure, Runnable method) {
         try {
-            method.run();
-        } catch (Throwable e) { // of the backend
-            log(failure, e);
+            instance.close();
+        } catch (Throwable e) {
+            log("close of instance failed", e);
         }
     }
 

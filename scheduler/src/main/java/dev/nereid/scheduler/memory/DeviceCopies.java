@@ -14,7 +14,6 @@ import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Optional;
-import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -86,21 +85,14 @@ public final class DeviceCopies {
      * @throws InferenceException if there is no memory, or the device failed
      */
     public static TensorBuffer toHost(Tensor tensor, DeviceMemory device, TensorMemory memory) {
-        return filled(memory.allocate(tensor.byteSize(), PINNED), data -> toHost(tensor, device, data));
-    }
-
-    /** Fills memory, and returns it; frees it if that fails. */
-    public static TensorBuffer filled(TensorBuffer memory, Consumer<MemorySegment> content) {
-        boolean filled = false;
+        TensorBuffer copy = memory.allocate(tensor.byteSize(), PINNED);
         try {
-            content.accept(memory.segment());
-            filled = true;
-            return memory;
-        } finally {
-            if (!filled) {
-                memory.close();
-            }
+            toHost(tensor, device, copy.segment());
+        } catch (RuntimeException | Error e) {
+            copy.close();
+            throw e;
         }
+        return copy;
     }
 
     /**

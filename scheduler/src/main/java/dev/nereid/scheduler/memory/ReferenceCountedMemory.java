@@ -65,7 +65,7 @@ public final class ReferenceCountedMemory {
         }
         try {
             onRelease.run();
-        } catch (Throwable e) { // of the release action of a backend
+        } catch (Throwable e) {
             LOG.atError().setCause(e).log("release of output memory failed");
         }
         if (parent != null) {

@@ -72,7 +72,7 @@ public final class BatchSource implements WorkSource {
             if (rescheduledRequests != null) {
                 handle.setRescheduler(rescheduledRequests.of(handle));
             }
-            idleInstances.add();
+            idleInstances.add(); // last, since it has to be undone
             return handle;
         } finally {
             lock.unlock();
@@ -213,7 +213,10 @@ public final class BatchSource implements WorkSource {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            if (mayRun && !handle.retired && !requests.needInstanceThread() && idleInstances.serve(handle, now)) {
+            if (mayRun
+                    && !handle.retired
+                    && !requests.needInstanceThread()
+                    && idleInstances.serveDirectly(handle, now)) {
                 return true;
             }
             idleInstances.addIdle(handle);
@@ -223,6 +226,9 @@ public final class BatchSource implements WorkSource {
                 idleInstances.wakeOne(now);
             }
             return false;
+        } catch (RuntimeException | Error e) { // such as no memory
+            idleInstances.reclaim(handle);
+            throw e;
         } finally {
             lock.unlock();
         }
@@ -266,7 +272,11 @@ public final class BatchSource implements WorkSource {
     static void refuse(List<ScheduledRequest> stranded) {
         for (int i = 0; i < stranded.size(); i++) {
             ScheduledRequest request = stranded.get(i);
-            request.reject(SchedulerErrors.stranded(request.checked()), FailureReason.REJECTED);
+            try {
+                request.reject(SchedulerErrors.stranded(request.checked()), FailureReason.REJECTED);
+            } catch (RuntimeException | Error e) { // such as no memory for the error: the others are not affected
+                request.failSafely(e);
+            }
         }
     }
 

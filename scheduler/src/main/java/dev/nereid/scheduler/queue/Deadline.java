@@ -66,12 +66,20 @@ final class Deadline {
         return nanos - other.nanos < 0;
     }
 
-    /** Rejects and removes all requests of a list. An exception of one request does not keep the others. */
+    /**
+     * Rejects and removes all requests of a list, even after an observer of one throws. An error, such as of a full
+     * heap, leaves the rest in the list, to be rejected by the next call.
+     */
     static void rejectAll(List<Deadline> expired) {
-        for (int i = 0; i < expired.size(); i++) {
-            expired.get(i).rejectQuietly();
+        int rejected = 0;
+        try {
+            while (rejected < expired.size()) {
+                expired.get(rejected).rejectQuietly();
+                rejected++;
+            }
+        } finally {
+            expired.subList(0, rejected).clear();
         }
-        expired.clear();
     }
 
     private void rejectQuietly() {

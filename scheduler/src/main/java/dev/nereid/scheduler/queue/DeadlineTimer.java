@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
  * matter.
  */
 final class DeadlineTimer {
+    private final QueueLock lock;
     private final Timeout timeout;
 
     /**
@@ -25,9 +26,11 @@ final class DeadlineTimer {
     /**
      * Creates a timeout.
      *
+     * @param lock the lock of the queue
      * @param action handles expired requests, and calls {@link #onTimeout} first
      */
-    DeadlineTimer(Timer timer, Runnable action) {
+    DeadlineTimer(QueueLock lock, Timer timer, Runnable action) {
+        this.lock = lock;
         this.timeout = timer.newTimeout(action);
     }
 
@@ -47,10 +50,24 @@ final class DeadlineTimer {
         return next;
     }
 
-    /** Schedules the timeout to the result of {@link #reserve}. The caller does not hold the lock. */
+    /**
+     * Schedules the timeout to the result of {@link #reserve}. The caller does not hold the lock. If this throws, the
+     * next thread that adds a deadline schedules the timeout.
+     */
     void schedule(@Nullable Deadline deadline) {
-        if (deadline != null) {
+        if (deadline == null) {
+            return;
+        }
+        try {
             timeout.scheduleAtLatest(deadline.nanos());
+        } catch (RuntimeException | Error e) { // such as no memory
+            lock.lock();
+            try {
+                reserved = false;
+            } finally {
+                lock.unlock();
+            }
+            throw e;
         }
     }
 

@@ -58,7 +58,7 @@ final class IdleInstances {
     private @Nullable InstanceHandle idle;
 
     /** The waiting instances that may take no batch: see {@link InstanceHandle#isFull}. */
-    private final List<InstanceHandle> blocked = new ArrayList<>(0);
+    private final ArrayList<InstanceHandle> blocked = new ArrayList<>(0);
 
     /** The number of instances that were woken and did not take the lock yet. */
     private int woken;
@@ -83,8 +83,9 @@ final class IdleInstances {
         this.taker = taker;
     }
 
-    /** Registers an instance. */
+    /** Registers an instance. Blocked instances need no memory afterwards. */
     void add() {
+        blocked.ensureCapacity(number + 1);
         number++;
     }
 
@@ -157,6 +158,30 @@ final class IdleInstances {
         idle = acquired.idleBefore;
         acquired.idleBefore = null;
         return acquired;
+    }
+
+    /**
+     * Takes requests like {@link #serve}, for direct execution. If that throws, the instance is
+     * {@linkplain #reclaim reclaimed}.
+     */
+    boolean serveDirectly(InstanceHandle handle, long now) {
+        try {
+            return serve(handle, now);
+        } catch (RuntimeException | Error e) {
+            reclaim(handle);
+            throw e;
+        }
+    }
+
+    /**
+     * Makes an instance idle again after a failed direct execution, unless it is idle. Wakes its own thread, which
+     * continues with the requests that were taken.
+     */
+    void reclaim(InstanceHandle handle) {
+        if (handle.waiting && !handle.blocked && !isIdle(handle)) {
+            addIdle(handle);
+        }
+        wakeIfWaiting(handle);
     }
 
     /** Adds an instance without a thread to the idle ones. Others go before it, since their caches are warm. */
@@ -414,11 +439,21 @@ final class IdleInstances {
      * @return whether it waited
      */
     boolean release(InstanceHandle handle) {
-        boolean waits = handle == leader || handle.blocked || isIdle(handle);
-        if (waits && handle.thread != null) {
-            wake(handle);
-        } else if (waits) {
+        if (handle.thread != null) {
+            return wakeIfWaiting(handle);
+        }
+        boolean waits = handle.blocked || isIdle(handle);
+        if (waits) {
             unlink(handle);
+        }
+        return waits;
+    }
+
+    /** Wakes an instance if it waits; returns whether it did. */
+    boolean wakeIfWaiting(InstanceHandle handle) {
+        boolean waits = handle == leader || handle.blocked || isIdle(handle);
+        if (waits) {
+            wake(handle);
         }
         return waits;
     }

@@ -71,7 +71,7 @@ public final class RequestQueue implements RequestIntake {
         this.idleInstances = new IdleInstances(lock, taker);
         this.unqueued = new UnqueuedBatch(priorities, equalInputs.joinAll(), taker, idleInstances);
         this.batches = new BatchSource(lock, requests, taker, idleInstances, nanoTime);
-        this.deadlineTimer = new DeadlineTimer(timer, this::onTimeout);
+        this.deadlineTimer = new DeadlineTimer(lock, timer, this::onTimeout);
     }
 
     @Override
@@ -140,10 +140,25 @@ public final class RequestQueue implements RequestIntake {
             outcome = add(entry);
             handle = entry.level == null ? null : serve(mayRun);
             next = deadlineTimer.reserve(requests.timeouts().next());
+        } catch (RuntimeException
+                | Error e) { // such as no memory: the caller completes the request, and no instance takes it
+            requests.remove(entry);
+            throw e;
         } finally {
             lock.unlock();
         }
-        deadlineTimer.schedule(next);
+        try {
+            deadlineTimer.schedule(next);
+        } catch (RuntimeException | Error e) { // such as no memory
+            lock.lock();
+            try {
+                requests.remove(entry);
+                reclaim(handle);
+            } finally {
+                lock.unlock();
+            }
+            throw e;
+        }
         return handle == null ? outcome : handle;
     }
 
@@ -180,10 +195,24 @@ public final class RequestQueue implements RequestIntake {
             }
             handle = taker.isStopped() ? null : serve(mayRun);
             next = deadlineTimer.reserve(requests.timeouts().next());
+        } catch (RuntimeException | Error e) { // such as no memory
+            removeAll(entries);
+            throw e;
         } finally {
             lock.unlock();
         }
-        deadlineTimer.schedule(next);
+        try {
+            deadlineTimer.schedule(next);
+        } catch (RuntimeException | Error e) { // such as no memory
+            lock.lock();
+            try {
+                removeAll(entries);
+                reclaim(handle);
+            } finally {
+                lock.unlock();
+            }
+            throw e;
+        }
         return handle;
     }
 
@@ -199,6 +228,21 @@ public final class RequestQueue implements RequestIntake {
             return equalInputs.content(request.checked());
         } finally {
             request.release();
+        }
+    }
+
+    @GuardedBy("lock")
+    private void removeAll(List<QueueEntry> entries) {
+        for (int i = 0; i < entries.size(); i++) {
+            requests.remove(entries.get(i));
+        }
+    }
+
+    /** Leaves the batch of an acquired instance to the instance's own thread, since the caller will not run it. */
+    @GuardedBy("lock")
+    private void reclaim(@Nullable InstanceHandle acquired) {
+        if (acquired != null) {
+            idleInstances.reclaim(acquired);
         }
     }
 
@@ -230,7 +274,7 @@ public final class RequestQueue implements RequestIntake {
         long now = nanoTime.getAsLong(); // later than the arrival if the cache was read first
         if (mayRun && taker.isPlain() && idleInstances.mayRunDirectly() && !requests.needInstanceThread()) {
             InstanceHandle handle = idleInstances.acquireIdle();
-            if (idleInstances.serve(handle, now)) {
+            if (idleInstances.serveDirectly(handle, now)) {
                 return handle;
             }
             idleInstances.addIdle(handle);
@@ -241,8 +285,11 @@ public final class RequestQueue implements RequestIntake {
 
     /** Removes and rejects expired requests; called by the timeout. */
     private void onTimeout() {
-        deadlineTimer.schedule(expire());
-        Deadline.rejectAll(expired);
+        try {
+            deadlineTimer.schedule(expire());
+        } finally { // also those that were removed before a failure
+            Deadline.rejectAll(expired);
+        }
     }
 
     private @Nullable Deadline expire() {

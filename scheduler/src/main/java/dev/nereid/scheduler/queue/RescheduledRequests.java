@@ -71,7 +71,13 @@ final class RescheduledRequests {
     }
 
     private void reschedule(InstanceHandle handle, int ended, List<ScheduledRequest> rescheduled) {
-        boolean left = add(handle, ended, rescheduled);
+        boolean left;
+        try {
+            left = add(handle, ended, rescheduled);
+        } catch (RuntimeException | Error e) { // such as no memory: none of the requests is in the queue
+            ScheduledRequest.failUnqueued(rescheduled, e);
+            return;
+        }
         for (int i = 0; i < rescheduled.size(); i++) {
             checkQueued(rescheduled.get(i), left);
         }
@@ -81,10 +87,14 @@ final class RescheduledRequests {
     }
 
     private static void checkQueued(ScheduledRequest request, boolean queued) {
-        if (queued) {
-            request.checkQueued();
-        } else {
-            request.reject(SchedulerErrors.noInstance(request.checked()), FailureReason.OTHER);
+        try {
+            if (queued) {
+                request.checkQueued();
+            } else {
+                request.reject(SchedulerErrors.noInstance(request.checked()), FailureReason.OTHER);
+            }
+        } catch (RuntimeException | Error e) { // such as no memory for the error: the others are not affected
+            request.failSafely(e);
         }
     }
 
@@ -117,6 +127,14 @@ final class RescheduledRequests {
                 idleInstances.wakeOne(nanoTime.getAsLong());
             }
             next = deadlineTimer.reserve(requests.timeouts().next());
+        } catch (RuntimeException | Error e) {
+            for (int i = 0; i < rescheduled.size(); i++) {
+                requests.remove(entry(rescheduled.get(i)));
+            }
+            if (!taker.mayHaveWork()) {
+                idleInstances.wakeAll();
+            }
+            throw e;
         } finally {
             lock.unlock();
         }

@@ -68,8 +68,13 @@ final class UnqueuedBatch implements QueueView {
 
     private @Nullable InstanceHandle acquire(List<ScheduledRequest> requests) {
         InstanceHandle handle = idleInstances.acquireIdle();
-        if (taker.takeUnqueued(handle, requests)) {
-            return handle;
+        try {
+            if (taker.takeUnqueued(handle, requests)) {
+                return handle;
+            }
+        } catch (RuntimeException | Error e) { // such as no memory
+            idleInstances.reclaim(handle);
+            throw e;
         }
         idleInstances.addIdle(handle); // all were completed meanwhile
         return null;

@@ -79,14 +79,14 @@ public final class NullRequest implements Executable {
                     RequestOptions.DEFAULT,
                     other.arrivedNanos());
             this.request = new ScheduledRequest(uncounted, null, checked, DROPPED, other.arrivedNanos());
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             used.release();
             throw e;
         }
         this.added = added;
         this.states = like.states();
         request.begin();
-        if (shares) {
+        if (shares) { // last, since nothing can fail from here on
             owner.keepInputs();
             owner.retain();
         }

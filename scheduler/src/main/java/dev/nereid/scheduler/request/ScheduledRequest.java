@@ -226,11 +226,12 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
     }
 
     /**
-     * Closes the cancel actions of the execution, before {@link #reschedule}.
+     * Closes the cancel actions of the execution, before {@link #reschedule}, and allocates all memory for the new wait.
      *
      * @return {@code false} if the request is cancelled, and has to be completed instead
      */
     public boolean closeActions() {
+        prepareEnd();
         return !isCancelled() && cancellation.closeActions();
     }
 
@@ -268,11 +269,12 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
 
     /** Completes a waiting request with an error. Removes it from its queue, and releases its inputs. */
     public boolean reject(InferenceException error, FailureReason reason) {
+        ResponseEvent failure = new ResponseEvent.Failure(error, reason); // after the step it could not fail any more
         if (!latch.completeWaiting()) {
             return false;
         }
         leaveQueue();
-        endWaiting(new ResponseEvent.Failure(error, reason), error, reason);
+        endWaiting(failure, error, reason);
         return true;
     }
 
@@ -284,18 +286,35 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
     }
 
     /**
-     * Completes a request that was not queued because of an error of the server. Releases its inputs. Has no effect on
-     * a request that is completed, or executed all the same.
+     * Completes a request that is not in its queue because of an error of the server. Releases its inputs. Has no
+     * effect on a request that is completed, or executed all the same.
      */
     public void failUnqueued(Throwable cause) {
         log("queueing failed", cause);
         reject(SchedulerErrors.internal(cause), FailureReason.OTHER);
     }
 
+    /** Completes each request like {@link #failUnqueued(Throwable)}, also if that fails for another. */
+    public static void failUnqueued(List<ScheduledRequest> requests, Throwable cause) {
+        for (int i = 0; i < requests.size(); i++) {
+            requests.get(i).failSafely(cause);
+        }
+    }
+
+    /** Completes the request like {@link #failUnqueued(Throwable)}, but never throws. */
+    public void failSafely(Throwable cause) {
+        try {
+            failUnqueued(cause);
+        } catch (RuntimeException | Error e) { // such as no memory for the error
+            model.fatalErrors().check(e);
+        }
+    }
+
     /** Refuses a request that was not queued, unless it is completed, and releases its inputs. */
     public void refuse(InferenceException error) {
+        ResponseEvent refusal = observer -> observer.onRefused(error); // after the step it could not fail any more
         if (latch.completeWaiting()) {
-            endWaiting(observer -> observer.onRefused(error), error, FailureReason.REJECTED);
+            endWaiting(refusal, error, FailureReason.REJECTED);
         }
     }
 
@@ -651,6 +670,11 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         return used == null ? enqueuedNanos : enqueuedNanos - used.waitedNanos();
     }
 
+    /** Allocates memory for {@link #endExecution}, which must not fail. */
+    void prepareEnd() {
+        extra().prepareEnd();
+    }
+
     /**
      * Ends an execution after which the request is rescheduled. Its instance and copied inputs are kept until
      * {@link #endUnused}.
@@ -681,7 +705,7 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         }
         try {
             extra().endUnused(delivery.isStreaming());
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             log("release of inputs failed", e);
         }
     }
@@ -731,19 +755,15 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         if (!tryRetain()) {
             throw inputsFreed();
         }
-        boolean leased = false;
         try {
             if (!INPUT_STATE.compareAndSet(this, OPEN, LEASED) && inputState == FREED) {
                 throw inputsFreed();
             }
             ExecutionMemory used = extra;
-            InputLease lease = new InputLease(this::release, used == null ? List.of() : used.retainAdded());
-            leased = true;
-            return lease;
-        } finally {
-            if (!leased) {
-                release();
-            }
+            return new InputLease(this::release, used == null ? List.of() : used.retainAdded());
+        } catch (RuntimeException | Error e) {
+            release();
+            throw e;
         }
     }
 
@@ -783,7 +803,7 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
             if (!usesClientMemory()) {
                 checked.releaseInputs();
             }
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             log("release of inputs failed", e);
         }
     }
@@ -815,14 +835,9 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
             if (inputState != FREED || usesClientMemory()) {
                 checked.releaseInputs();
             }
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             log("release of inputs failed", e);
-        } finally {
-            endCounts();
         }
-    }
-
-    private void endCounts() {
         if (detached) {
             model.detached().remove(this);
         }

@@ -146,15 +146,13 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
             return null;
         }
         direct = true;
-        boolean found = false;
         try {
-            found = serve(acquired, now);
-        } finally {
-            if (!found) {
-                endDirect(acquired, now);
-            }
+            direct = serve(acquired, now);
+            return direct ? acquired : null;
+        } catch (RuntimeException | Error e) { // such as no memory
+            endDirect(acquired, now);
+            throw e;
         }
-        return found ? acquired : null;
     }
 
     @Override
@@ -403,15 +401,14 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            boolean found = false;
-            try {
-                found = mayRun && !retired && needingThread == 0 && serve(one, now);
-            } finally {
-                if (!found) {
-                    endDirect(one, now);
-                }
+            if (mayRun && !retired && needingThread == 0 && serve(one, now)) {
+                return true;
             }
-            return found;
+            endDirect(one, now);
+            return false;
+        } catch (RuntimeException | Error e) { // such as no memory
+            endDirect(one, nanoTime.getAsLong());
+            throw e;
         } finally {
             lock.unlock();
         }

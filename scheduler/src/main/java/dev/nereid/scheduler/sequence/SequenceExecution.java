@@ -87,9 +87,13 @@ final class SequenceExecution implements Executable, Runnable {
 
     @Override
     public @Nullable Runnable released(boolean rescheduled, @Nullable Runnable before) {
-        SequenceStates states = sequence.states();
-        if (states != null) {
-            states.endUse();
+        try {
+            SequenceStates states = sequence.states();
+            if (states != null) {
+                states.endUse();
+            }
+        } catch (RuntimeException | Error e) { // such as no memory: the sequence goes on
+            owner.failed("states of a sequence not moved", e);
         }
         if (rescheduled) { // it is a waiting request now
             return before;

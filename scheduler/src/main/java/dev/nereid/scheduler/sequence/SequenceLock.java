@@ -95,7 +95,7 @@ final class SequenceLock extends ReentrantLock {
     private static void run(Runnable action) {
         try {
             action.run();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             LOG.atError().setCause(e).log("action of sequences failed");
         }
     }

@@ -128,14 +128,23 @@ final class StateMemory {
     }
 
     /**
-     * Copies a value: on the device where it lies, or on the host.
+     * Allocates memory for a value: on the device where it lies, or on the host.
      *
-     * @throws dev.nereid.api.InferenceException if there is no memory, or a device failed
+     * @throws dev.nereid.api.InferenceException if there is none
      */
-    TensorBuffer copy(Tensor value) {
+    TensorBuffer allocate(Tensor value) {
         MemoryPlace place = value.place();
-        TensorBuffer buffer = memory.allocate(value.byteSize(), place.isHost() ? MemoryPlace.HOST : place);
-        return DeviceCopies.filled(buffer, data -> DeviceCopies.copy(value, buffer.place(), data, memory));
+        return memory.allocate(value.byteSize(), place.isHost() ? MemoryPlace.HOST : place);
+    }
+
+    /**
+     * Copies a value.
+     *
+     * @param to memory of its size
+     * @throws dev.nereid.api.InferenceException if a device failed
+     */
+    void copy(Tensor value, TensorBuffer to) {
+        DeviceCopies.copy(value, to.place(), to.segment(), memory);
     }
 
     /** Called without a lock when a sequence has another value than the one in a buffer. */
