@@ -223,7 +223,7 @@ class StatisticsIT {
 
         assertThat(statistics.getLastInference()).isZero();
         assertThat(statistics.getBatchStatsCount()).isZero();
-        assertThat(metrics()).hasSize(20).containsEntry("nv_inference_request_success", 0.0);
+        assertThat(metrics()).hasSize(19).containsEntry("nv_inference_request_success", 0.0);
         assertThat(metricsText()).contains("\nnv_cpu_memory_total_bytes ", "# TYPE nv_inference_count counter\n");
     }
 
