@@ -80,7 +80,7 @@ final class AlertRulesIT {
 
         assertThat(firing)
                 .isEqualTo(words("alert: (\\w+)", Files.readString(PROMETHEUS.resolve("nereid.rules.yml"))))
-                .hasSize(16);
+                .hasSize(15);
     }
 
     private static Set<String> words(String pattern, String text) {
