@@ -40,11 +40,7 @@ public final class CompletionThread implements AutoCloseable {
     private final AtomicBoolean closed = new AtomicBoolean();
     private final Thread thread;
 
-    /**
-     * Starts the thread.
-     *
-     * @param name that of the thread
-     */
+    /** Starts the thread. */
     public CompletionThread(String name) {
         thread = Thread.ofPlatform().daemon().name(name).start(this::runAll);
     }

@@ -135,8 +135,6 @@ public interface CudaDriver {
     /**
      * Appends a kernel of one dimension.
      *
-     * @param blocks the number of blocks
-     * @param threads the number of threads of each
      * @param parameters the address of an array with the addresses of the parameters, which are read by the call
      */
     void launch(long function, int blocks, int threads, long stream, long parameters);

@@ -19,11 +19,7 @@ public final class EventPool implements AutoCloseable {
     private final AtomicInteger inUse = new AtomicInteger();
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /**
-     * Creates a pool without events.
-     *
-     * @param gpu the GPU of the streams
-     */
+    /** Creates a pool without events. */
     public EventPool(GpuContext gpu) {
         this(gpu, PollingWait.system());
     }

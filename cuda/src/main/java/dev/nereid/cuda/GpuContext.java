@@ -31,7 +31,6 @@ public final class GpuContext {
      * Creates or finds the primary context of a GPU. Takes up to some 150 ms, and 500 MiB of its memory.
      *
      * @param driver the driver, initialized
-     * @param gpu the number of the GPU
      * @throws CudaException if it has none
      */
     public GpuContext(CudaDriver driver, int gpu) {
@@ -43,7 +42,6 @@ public final class GpuContext {
     /**
      * Opens the driver and creates or finds the primary context of a GPU.
      *
-     * @param gpu the number of the GPU
      * @throws GpuException if there is no driver, with the missing piece, or no such GPU
      */
     public static GpuContext open(int gpu) {
@@ -61,7 +59,6 @@ public final class GpuContext {
         return context;
     }
 
-    /** Returns the number of the GPU. */
     public int gpu() {
         return gpu;
     }
@@ -127,7 +124,6 @@ public final class GpuContext {
      * is of the work before it, or of what this process believes about the GPU.
      *
      * @param event an event of this GPU that lives
-     * @return whether the work before it is done
      * @throws GpuException if the GPU has failed
      */
     public boolean isDone(long event) {

@@ -9,7 +9,6 @@ import java.util.OptionalLong;
  * @param uuid its identity, {@code GPU-} and five groups of hexadecimal digits
  * @param utilization the part of the time in which kernels were executed, 0 to 1
  * @param memoryBytes the size of its memory in bytes
- * @param memoryBytesInUse the bytes of it that all processes use
  * @param watts the power that it draws
  * @param wattsLimit the power that it may draw
  * @param joules the energy that it has consumed since its driver was loaded

@@ -8,12 +8,10 @@ import java.io.IOException;
 
 /** A command of the {@code nereid} program. Confined to the thread that runs it. */
 interface Command {
-    /** The exit codes of commands that serve. */
     String SERVER_EXIT_CODES = """
             0 success; 1 could not start, or not stop in time; 2 wrong command line; 3 heap, metaspace or
             threads exhausted; 130 or 143 second SIGINT or SIGTERM, which end the process at once""";
 
-    /** Returns the command's name. */
     String name();
 
     /** Returns a one-line description of the command. */
@@ -30,7 +28,6 @@ interface Command {
         return true;
     }
 
-    /** Declares the flags of the command. */
     void declare(Flags flags);
 
     /** Runs the command, and returns the exit status. */

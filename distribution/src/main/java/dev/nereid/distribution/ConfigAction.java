@@ -16,7 +16,6 @@ final class ConfigAction implements ClientAction {
     private OptionalLong version = OptionalLong.empty();
     private boolean pbtxt;
 
-    /** Returns the command {@code nereid config}. */
     static Command command(CommandContext context) {
         return new ClientCommand(
                 context,

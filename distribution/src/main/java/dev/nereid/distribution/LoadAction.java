@@ -29,7 +29,6 @@ final class LoadAction implements ClientAction {
     private boolean isForced;
     private Optional<String> config = Optional.empty();
 
-    /** Returns the command {@code nereid load}. */
     static Command command(CommandContext context) {
         return new ClientCommand(
                 context,

@@ -15,7 +15,6 @@ import io.vertx.core.json.JsonObject;
 final class ModelsAction implements ClientAction {
     private boolean json;
 
-    /** Returns the command {@code nereid models}. */
     static Command command(CommandContext context) {
         return new ClientCommand(
                 context,

@@ -83,7 +83,6 @@ final class Ports {
      * Checks that the ports which the flags allow can be opened, and that their files can be used. Opens none. A later
      * start of another program may still take a port.
      *
-     * @param flags the flags of the ports
      * @throws StartException if {@link #open} would throw it
      */
     static void check(EndpointFlags flags) throws StartException {
@@ -130,7 +129,6 @@ final class Ports {
     /**
      * Opens the ports that the flags allow.
      *
-     * @param flags the flags of the ports
      * @param loops the event loops, owned by the caller
      * @param server the server that receives the requests
      * @param closeTimeout the time that requests in progress have to complete after {@link #close}

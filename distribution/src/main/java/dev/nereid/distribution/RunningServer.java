@@ -87,7 +87,6 @@ final class RunningServer {
      * Starts a server and opens its ports.
      *
      * @param flags the flags of models, backends and shutdown
-     * @param endpoints the flags of the ports
      * @param context the services of the process
      * @return the server, ready for requests
      * @throws StartException if something that the flags name is not available; nothing stays open
@@ -159,7 +158,6 @@ final class RunningServer {
         return ports.endpoints();
     }
 
-    /** Returns the start-up report. */
     StartReport report() {
         return report(server, memory, ports.endpoints());
     }

@@ -12,7 +12,6 @@ final class UnloadAction implements ClientAction {
     private final ModelChange change = new ModelChange("unloaded");
     private boolean dependents;
 
-    /** Returns the command {@code nereid unload}. */
     static Command command(CommandContext context) {
         return new ClientCommand(
                 context,

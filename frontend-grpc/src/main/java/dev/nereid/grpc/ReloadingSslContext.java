@@ -79,7 +79,6 @@ final class ReloadingSslContext implements AutoCloseable {
         return CompletableFuture.completedFuture(null);
     }
 
-    /** Stops the reloads. */
     @Override
     public void close() {
         schedule.cancel(false);

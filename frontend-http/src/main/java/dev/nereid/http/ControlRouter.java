@@ -52,7 +52,6 @@ final class ControlRouter implements Handler<HttpServerRequest> {
      * Creates the router of one event loop.
      *
      * @param server the server that handles the requests
-     * @param limits the limits of bodies
      * @param context the event loop
      * @param access checks each request for a known path
      * @param failed handles what a handler throws

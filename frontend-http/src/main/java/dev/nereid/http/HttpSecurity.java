@@ -26,7 +26,6 @@ public record HttpSecurity(ApiAccess access, Optional<TlsFiles> tls) {
      * Returns the same security with other access.
      *
      * @param newAccess the restrictions of API groups
-     * @return the new security
      */
     public HttpSecurity withAccess(ApiAccess newAccess) {
         return new HttpSecurity(newAccess, tls);
@@ -36,7 +35,6 @@ public record HttpSecurity(ApiAccess access, Optional<TlsFiles> tls) {
      * Returns the same security with TLS.
      *
      * @param files the certificate files
-     * @return the new security
      */
     public HttpSecurity withTls(TlsFiles files) {
         return new HttpSecurity(access, Optional.of(files));

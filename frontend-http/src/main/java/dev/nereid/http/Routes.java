@@ -61,11 +61,7 @@ final class Routes implements Handler<HttpServerRequest> {
         }
     }
 
-    /**
-     * Handles a request if its path is one of an inference. The router would cost an eighth of a small inference.
-     *
-     * @return whether the path is one of an inference
-     */
+    /** Handles a request if its path is one of an inference. The router would cost an eighth of a small inference. */
     private boolean handleInference(HttpServerRequest request) {
         String path = request.path();
         if (path == null) {

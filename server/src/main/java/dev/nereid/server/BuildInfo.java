@@ -9,7 +9,6 @@ import java.util.Properties;
 /**
  * Version information that the build wrote into the server. Immutable.
  *
- * @param version the version of the server
  * @param spi the version of the backend SPI that it was built with
  */
 public record BuildInfo(String version, SpiVersion spi) {

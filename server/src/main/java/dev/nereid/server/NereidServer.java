@@ -108,7 +108,6 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      * Starts a server and waits until every model is loaded or has failed. Blocks meanwhile. If a repository does not
      * exist and the server is not to exit on errors, it loads nothing, is not live and is not ready.
      *
-     * @param options the server's options
      * @return the server, owned by the caller
      * @throws InferenceException if a repository cannot be read, or if a model cannot be loaded and the server is to
      *     {@linkplain LifecycleOptions#exitOnError exit on errors}; everything was closed again
@@ -138,7 +137,6 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      * Starts a server and returns while its models are loading. It does so whether the server is to exit on errors or
      * not. {@link #awaitModels} waits for the end of the loads.
      *
-     * @param options the server's options
      * @return the server, live but not ready yet, owned by the caller
      * @throws InferenceException if a repository cannot be read
      * @throws IllegalArgumentException if a repository does not exist, and the server is to exit on errors
@@ -408,7 +406,6 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     /**
      * Stops accepting requests, completes the accepted ones, and closes everything. Later calls do nothing.
      *
-     * @param budget the time for that
      * @throws InferenceException {@link ErrorCode#INTERNAL} if that took longer. The remaining requests were completed
      *     with {@link ErrorCode#UNAVAILABLE}, executing ones after their backends were notified; resources still in use
      *     are not closed, since closing them under a running execution could bring down the process

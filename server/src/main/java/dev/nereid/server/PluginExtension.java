@@ -6,7 +6,6 @@ import static java.util.Objects.requireNonNull;
  * An extension in a plugin other than a backend. Immutable.
  *
  * @param name the name of the repository agent, or the scheme of the storage
- * @param plugin the plugin's name
  */
 public record PluginExtension(Kind kind, String name, String plugin) {
     /** The kinds of extensions. */

@@ -14,7 +14,6 @@ import java.util.Optional;
  * The backends, the response cache and the remote repositories of a server. Owned by the server; {@link #close} closes
  * all of them.
  *
- * @param backends plugins and their backends
  * @param cache the response cache; empty for none
  */
 record ServerPlugins(BackendRegistry backends, Optional<ServerCache> cache, RemoteRepositories repositories)

@@ -51,7 +51,6 @@ public final class LibraryArchive {
      * @param plugin the directory of the plugin
      * @param classes finds jars among the plugin's own jars
      * @param sources where the libraries are; they have no library in common
-     * @return the libraries of all sources
      * @throws IOException if a library is missing or in two sources, or a jar is damaged or cannot be read
      */
     public static LibraryArchive find(Path plugin, ClassLoader classes, List<LibrarySource> sources)

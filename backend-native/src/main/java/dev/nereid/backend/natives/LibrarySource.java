@@ -39,7 +39,6 @@ public record LibrarySource(
      *
      * @param artifact the file name of the jar, for errors
      * @param directory the name of the directory in the jar, with a slash at its end
-     * @param libraries the file names of the libraries
      * @throws IllegalArgumentException if there is no library, or the name of the directory does not end with a slash
      */
     public static LibrarySource named(String artifact, String directory, List<String> libraries) {

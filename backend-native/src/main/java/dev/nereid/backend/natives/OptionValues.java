@@ -20,7 +20,6 @@ public record OptionValues(Parameters values) {
     /**
      * Returns the whole number at the beginning of the value. The reference server reads it the same way.
      *
-     * @param name the name of the option
      * @return the number; empty if the option is not given
      * @throws BackendException if the value begins with no number, or with one beyond 32 bits
      */
@@ -45,7 +44,6 @@ public record OptionValues(Parameters values) {
      * Returns a truth value, in the words of the reference server: {@code 1}, {@code true}, {@code on} or {@code 0},
      * {@code false}, {@code off}, in upper or lower case.
      *
-     * @param name the name of the option
      * @return the value; empty if the option is not given
      * @throws BackendException if the value is another word
      */
@@ -61,7 +59,6 @@ public record OptionValues(Parameters values) {
      * Returns an exception about the value of an option. Its message begins with the text of the reference server.
      *
      * @param text the error, in the words of the reference server
-     * @param name the name of the option
      * @param expected what the value may be
      * @return the exception, with {@link ErrorCode#INVALID_ARGUMENT}
      */

@@ -4,12 +4,7 @@ import dev.nereid.spi.Parameters;
 import java.util.Map;
 import java.util.Optional;
 
-/**
- * Parameters of an execution accelerator. Errors name it. Immutable.
- *
- * @param accelerator its name
- * @param values the parameters
- */
+/** Parameters of an execution accelerator. Errors name it. Immutable. */
 record AcceleratorParameters(String accelerator, Parameters values) implements Parameters {
     static AcceleratorParameters of(String accelerator, Map<String, String> values) {
         return new AcceleratorParameters(accelerator, Parameters.of(values));

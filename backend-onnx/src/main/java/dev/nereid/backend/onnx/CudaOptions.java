@@ -34,7 +34,6 @@ final class CudaOptions {
 
     private CudaOptions() {}
 
-    /** Returns the options of an accelerator. */
     static Map<String, String> of(Map<String, String> parameters) {
         OptionValues values = new OptionValues(AcceleratorParameters.of("cuda", parameters));
         Map<String, String> options = new HashMap<>();

@@ -16,7 +16,6 @@ import dev.nereid.spi.BackendContext;
 record OnnxBackendOptions(int processors, int intraOp, int interOp, boolean globalThreadPool, int defaultMaxBatchSize) {
     private static final int DEFAULT_MAX_BATCH_SIZE = 4;
 
-    /** Reads the options. */
     static OnnxBackendOptions of(BackendContext context) {
         OptionValues values = new OptionValues(context.settings());
         return new OnnxBackendOptions(

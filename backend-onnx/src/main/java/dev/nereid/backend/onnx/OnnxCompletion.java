@@ -26,7 +26,6 @@ final class OnnxCompletion {
      * Completes a configuration. It returns batching as far as the model allows it, and the inputs or outputs that the
      * configuration lacks.
      *
-     * @param context the model
      * @param defaultMaxBatchSize the largest batch where the configuration has none
      */
     static ModelCompletion of(ModelContext context, OrtSession session, int defaultMaxBatchSize) {

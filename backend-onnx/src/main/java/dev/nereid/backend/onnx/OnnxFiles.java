@@ -20,7 +20,6 @@ import java.util.TreeSet;
  * when their owner truncates them, and change the loaded model when they are overwritten. So a model with external data is
  * opened from private copies of all of its files.
  *
- * @param model the model file
  * @param mappedBytes the size of the private copies; 0 for a model without them
  * @param directory the text of the directory with the private copies, with a separator at its end; empty for a model
  *     without them

@@ -14,7 +14,6 @@ final class OnnxLog {
 
     private OnnxLog() {}
 
-    /** Returns the log options of a session of a model. */
     static OrtSessionOptions.Logging of(ModelContext context) {
         System.Logger logger = context.logger();
         OrtLog.Severity threshold = logger.isLoggable(REMARKS) ? OrtLog.Severity.INFO : OrtLog.Severity.FATAL;

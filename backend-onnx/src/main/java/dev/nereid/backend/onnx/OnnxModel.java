@@ -49,7 +49,6 @@ final class OnnxModel implements Model {
     /**
      * Loads a model for the devices of its instances, and refuses it if it does not agree with its configuration.
      *
-     * @param backend the options of the backend
      * @param whenClosed runs when the loaded model is closed
      */
     static OnnxModel load(

@@ -37,7 +37,6 @@ final class OnnxSignature {
      * An output of the model.
      *
      * @param index its place in the model
-     * @param type the type of its elements
      * @param staticShape the shape of the response, with an open batch dimension, if it does not depend on the run
      * @param scalarShape the shape that clients see if the model declares no dimensions
      */

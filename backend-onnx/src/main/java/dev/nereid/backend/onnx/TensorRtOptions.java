@@ -61,7 +61,6 @@ final class TensorRtOptions {
 
     private TensorRtOptions() {}
 
-    /** Returns the options of an accelerator. */
     static Map<String, String> of(Map<String, String> parameters) {
         OptionValues values = new OptionValues(AcceleratorParameters.of("tensorrt", parameters));
         Map<String, String> options = new HashMap<>();

@@ -23,7 +23,6 @@ final class DelayedTask {
     /**
      * Starts the time of a task. Never blocks.
      *
-     * @param delay the time
      * @param executor runs the task; while it refuses tasks, this tries again each second, so the task is to be cancelled before
      *     the executor is closed
      * @return the task, which is not kept after it has been cancelled

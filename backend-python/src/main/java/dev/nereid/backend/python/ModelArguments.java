@@ -16,7 +16,6 @@ final class ModelArguments {
      * Returns the arguments of an instance.
      *
      * @param model the model, of which the configuration is complete
-     * @param parameters the parameters of the model
      * @return seven texts by name
      */
     static Map<String, String> of(ModelContext model, InstanceContext instance, PythonParameters parameters) {

@@ -42,9 +42,6 @@ final class ModelProgram implements AutoCloseable {
      * @param interpreter the Python, owned by the program
      * @param runner the directory of the Python side of the backend
      * @param open the settings of the frame OPEN that all instances share
-     * @param settings the settings of the backend
-     * @param parameters the parameters of the model
-     * @param families the metrics of the backend
      */
     ModelProgram(
             ModelContext model,
@@ -77,11 +74,7 @@ final class ModelProgram implements AutoCloseable {
         return new WorkerCommand(instance, python, command.environment(), runner, command.origin());
     }
 
-    /**
-     * Returns the settings of the frame OPEN for a process. The first one alone waits for a debugger.
-     *
-     * @param instance the name of its instance
-     */
+    /** Returns the settings of the frame OPEN for a process. The first one alone waits for a debugger. */
     Map<String, String> open(String instance) {
         Map<String, String> all = new LinkedHashMap<>(open.forProcess(instance, log.levels()));
         if (!isFirst.getAndSet(false)) {

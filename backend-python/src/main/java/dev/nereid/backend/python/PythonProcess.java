@@ -88,8 +88,6 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
      * Starts a process, which imports the program. Returns at once.
      *
      * @param program what the process runs
-     * @param name the name of the instance
-     * @param device the device of the instance
      * @return the process, owned by the caller
      */
     static PythonProcess start(ModelContext model, ModelProgram program, String name, Device device) {
@@ -105,7 +103,6 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         return new PythonProcess(model, program, name, Device.CPU, COMPLETION);
     }
 
-    /** Returns the name of the instance. */
     String name() {
         return name;
     }
@@ -153,7 +150,6 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
      *
      * @param model the model, with a complete configuration
      * @param arguments the arguments of {@code initialize}
-     * @param tensors the names of the tensors
      * @return completed when that has returned; exceptionally with a {@link BackendException} if it raised an exception
      */
     CompletableFuture<Void> initialize(ModelContext model, Map<String, String> arguments, ModelTensors tensors) {

@@ -28,7 +28,6 @@ record StartWatch(System.Logger logger, Delays delays, LongSupplier nanoTime) {
     /**
      * Watches a start until it is done.
      *
-     * @param instance the name of the instance
      * @param what the work of the start, such as {@code import and initialize}
      * @param limit how long it may take; empty for no limit
      * @param kill ends the process with a reason

@@ -14,7 +14,6 @@ record PyTorchBackendOptions(int processors, OptionalInt openBlasThreads) {
     private static final String OPENBLAS_THREADS = "openblas-thread-count";
     private static final int MAX_THREADS = 1024;
 
-    /** Reads the options. */
     static PyTorchBackendOptions of(BackendContext context) {
         OptionValues values = new OptionValues(context.settings());
         OptionalInt threads = values.number(OPENBLAS_THREADS);

@@ -43,7 +43,6 @@ final class PyTorchInstance implements ModelInstance {
      *
      * @param execution owned by the instance
      * @param compilingRuns the number of first executions in which PyTorch may compile the script, which needs a large stack
-     * @param whenClosed runs when the execution is closed
      */
     PyTorchInstance(
             ModelSettings settings,

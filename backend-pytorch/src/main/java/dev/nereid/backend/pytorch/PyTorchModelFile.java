@@ -11,7 +11,6 @@ import java.nio.file.Path;
 /**
  * The file of a model, within the directory of its version. Immutable.
  *
- * @param path the file
  * @param content its parsed content
  */
 record PyTorchModelFile(Path path, TorchFile content) {

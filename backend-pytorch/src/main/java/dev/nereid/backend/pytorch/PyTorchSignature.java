@@ -20,10 +20,8 @@ record PyTorchSignature(List<String> inputs, boolean isDictionary, List<Output> 
     /**
      * An output, or the next value of a state.
      *
-     * @param name its name in the configuration
      * @param type its type there
      * @param index its place among the values of the result; for dictionaries, where no key has the name
-     * @param isState whether it is a state
      */
     record Output(String name, DataType type, int index, boolean isState) {}
 

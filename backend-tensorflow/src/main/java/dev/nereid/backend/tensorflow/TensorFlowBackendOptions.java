@@ -14,7 +14,6 @@ import dev.nereid.spi.BackendContext;
 record TensorFlowBackendOptions(int processors, int intraOp, boolean softPlacement, int defaultMaxBatchSize) {
     private static final int DEFAULT_MAX_BATCH_SIZE = 4;
 
-    /** Reads the options. */
     static TensorFlowBackendOptions of(BackendContext context) {
         OptionValues values = new OptionValues(context.settings());
         int intraOp = values.number(TensorFlowModelOptions.INTRA_OP).orElse(0);

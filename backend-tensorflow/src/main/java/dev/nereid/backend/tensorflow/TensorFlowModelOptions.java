@@ -94,7 +94,6 @@ record TensorFlowModelOptions(
         }
     }
 
-    /** Returns the options of the model's sessions. */
     SessionConfig session(GraphOperators operators, TensorFlowBackendOptions backend) {
         return new SessionConfig(executor(operators), backend.intraOp(), interOp, gpus, backend.softPlacement());
     }

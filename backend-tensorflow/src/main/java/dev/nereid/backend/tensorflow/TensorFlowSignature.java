@@ -29,7 +29,6 @@ final class TensorFlowSignature {
      * An output of the model.
      *
      * @param index its place among the tensors that can be fetched
-     * @param type the type of its elements
      * @param scalarShape the shape that clients see if the model declares no dimensions
      */
     record Output(int index, String name, DataType type, Optional<Shape> scalarShape) {}

@@ -20,7 +20,6 @@ import java.util.Set;
  *
  * @param inputs the inputs of the engine
  * @param outputs the outputs of the engine
- * @param hasStates whether one of them is a state
  */
 record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) {
     /** Role of a tensor for the server. */
@@ -36,7 +35,6 @@ record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) 
     /**
      * A tensor.
      *
-     * @param tensor the tensor of the engine
      * @param type the server's type of its elements
      */
     record Binding(EngineTensor tensor, DataType type, Role role) {

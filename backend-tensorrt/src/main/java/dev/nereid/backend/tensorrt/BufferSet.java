@@ -25,7 +25,6 @@ final class BufferSet implements AutoCloseable {
     /**
      * Allocates.
      *
-     * @param number that of the set in its instance
      * @param sizes the largest size of each tensor, in bytes
      * @throws GpuException if the GPU has less
      */

@@ -41,7 +41,6 @@ final class EngineCache {
      * Returns the plan of an engine, built if it is not there.
      *
      * @param runtime builds it, on the GPU with the current context
-     * @param gpu that GPU
      * @throws BackendException if it cannot be built or written, or if files of the model change meanwhile
      */
     Path plan(TensorRtRuntime runtime, BuildRequest request, Gpu gpu) {

@@ -105,7 +105,6 @@ final class GraphCache implements AutoCloseable {
         }
     }
 
-    /** Returns the number of graphs. */
     int size() {
         return (int) graphs.values().stream()
                 .filter(graph -> graph != SEEN && graph != NEVER)

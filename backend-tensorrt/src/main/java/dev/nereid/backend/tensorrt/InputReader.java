@@ -26,7 +26,6 @@ final class InputReader {
     /**
      * Creates the reader.
      *
-     * @param device that of the instance
      * @param copiesAll whether inputs on the device are copied too, since graphs know the addresses of buffers alone
      */
     InputReader(Bindings bindings, MemoryPlace device, boolean copiesAll) {
@@ -35,7 +34,6 @@ final class InputReader {
         this.copiesAll = copiesAll;
     }
 
-    /** Takes the inputs. */
     void read(Batch batch, BufferSet buffers, PreparedExecution execution) {
         for (Binding binding : bindings.inputs()) {
             Tensor tensor = tensor(batch, binding);
@@ -90,7 +88,6 @@ final class InputReader {
         buffers.host(binding).copyFrom(tensor.data());
     }
 
-    /** Returns the values of a shape tensor. */
     private static Shape values(Tensor tensor) {
         long[] values = new long[Math.toIntExact(tensor.shape().elementCount())];
         for (int i = 0; i < values.length; i++) {

@@ -80,7 +80,6 @@ final class CheckList {
         }
     }
 
-    /** Formats figures. */
     @SuppressWarnings("AnnotateFormatMethod") // no dependency for one annotation
     static String format(String format, Object... values) {
         return String.format(Locale.ROOT, format, values);

@@ -106,11 +106,6 @@ final class ClientMemory {
         private final BufferedReader out;
         private final String handle;
 
-        /**
-         * Starts the process.
-         *
-         * @param classPath that of this process
-         */
         ClientProcess(String classPath) throws IOException {
             process = new ProcessBuilder(
                             ProcessHandle.current().info().command().orElseThrow(),

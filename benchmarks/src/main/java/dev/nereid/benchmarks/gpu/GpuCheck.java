@@ -30,7 +30,6 @@ public final class GpuCheck {
 
     private GpuCheck() {}
 
-    /** Runs the checks. */
     public static void main(String... arguments) throws Exception {
         if (arguments.length == 1 && arguments[0].equals(ClientMemory.ARGUMENT)) {
             ClientMemory.run(new InputStreamReader(System.in, StandardCharsets.UTF_8), System.out);

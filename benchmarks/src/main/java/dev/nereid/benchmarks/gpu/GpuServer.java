@@ -103,7 +103,6 @@ final class GpuServer implements AutoCloseable {
                 .body();
     }
 
-    /** Posts a text. */
     HttpResponse<String> post(String path, String body) throws IOException, InterruptedException {
         return client.send(
                 request(httpPort, path)

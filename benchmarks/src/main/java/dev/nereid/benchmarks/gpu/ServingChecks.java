@@ -45,7 +45,6 @@ final class ServingChecks {
      * Creates the checks.
      *
      * @param home the installed server
-     * @param plugins the directory with the plugin of kernels
      * @param directory an empty directory for models and logs
      * @param time the length of a measurement
      * @param classPath that of this process, for clients

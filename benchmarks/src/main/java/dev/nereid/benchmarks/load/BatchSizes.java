@@ -35,8 +35,6 @@ public final class BatchSizes implements Workload {
     /**
      * Wraps a workload.
      *
-     * @param load the workload
-     * @param models the models with the batches to read
      * @param reader reads their statistics
      */
     public BatchSizes(Workload load, List<String> models, Reader reader) {

@@ -31,8 +31,6 @@ public final class EmbeddedLoad implements Workload, AutoCloseable {
      *
      * @param name the row of the table
      * @param server the server under load
-     * @param model which model
-     * @param body the body of the requests
      * @param inFlight how many calls are in flight
      * @param counted which calls count
      */
@@ -51,8 +49,6 @@ public final class EmbeddedLoad implements Workload, AutoCloseable {
      *
      * @param name the row of the table
      * @param server the server under load
-     * @param model which model
-     * @param body the body of the requests
      * @param inFlight how many calls are in flight
      * @param counted which calls count
      * @param onInstanceThreads whether no request may be executed by a thread that sends it

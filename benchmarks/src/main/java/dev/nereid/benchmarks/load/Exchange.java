@@ -18,7 +18,6 @@ public final class Exchange {
 
     private Exchange() {}
 
-    /** Returns a request for a path. */
     public static byte[] get(String path) {
         return bytes("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     }
@@ -32,7 +31,6 @@ public final class Exchange {
     /**
      * Sends a request and waits for the response. Blocks.
      *
-     * @param sockets creates the connection
      * @param port where on this machine
      * @return the status of the response; empty if the port is closed or the connection ends without a response
      */

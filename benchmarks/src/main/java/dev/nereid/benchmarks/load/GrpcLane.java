@@ -30,7 +30,6 @@ final class GrpcLane implements Lane {
      * Creates a lane.
      *
      * @param channel the channel of the calls; executes on its event loop
-     * @param method the method of the calls
      * @param requests the requests, sent in rotation
      * @param first the number of its first request, by which its ids differ from the ids of other lanes
      */

@@ -43,8 +43,6 @@ final class GrpcStreamLane implements Lane {
      * Creates a lane.
      *
      * @param channel the channel of the streams; executes on its event loop
-     * @param method the method of the streams
-     * @param messages the requests
      */
     GrpcStreamLane(Channel channel, MethodDescriptor<byte[], Integer> method, Messages messages) {
         this.channel = channel;

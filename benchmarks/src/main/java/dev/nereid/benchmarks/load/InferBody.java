@@ -28,7 +28,6 @@ public final class InferBody {
     /**
      * Creates a request with realistic content: zeros would be cheap for some operators.
      *
-     * @param input the name of the input
      * @param shape its shape, with batch dimension
      * @return the request, the same for the same arguments
      */
@@ -48,7 +47,6 @@ public final class InferBody {
         return new InferBody(input, shape, tensor, name);
     }
 
-    /** Returns the name of the input. */
     String input() {
         return input;
     }
@@ -58,7 +56,6 @@ public final class InferBody {
         return shape();
     }
 
-    /** Returns the shape of the input. */
     long[] shape() {
         return shape.stream().mapToLong(Long::longValue).toArray();
     }

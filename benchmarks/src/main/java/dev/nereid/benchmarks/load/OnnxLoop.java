@@ -37,7 +37,6 @@ public final class OnnxLoop implements Workload, AutoCloseable {
     /**
      * Loads a model.
      *
-     * @param model the model file
      * @param body the input; its first dimension is the batch
      * @param threads the threads that share the work of one operator
      * @return the loop, to be closed by the caller

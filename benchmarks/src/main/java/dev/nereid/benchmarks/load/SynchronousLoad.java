@@ -34,8 +34,6 @@ public final class SynchronousLoad implements Workload, AutoCloseable {
      *
      * @param name the row of the table
      * @param server the server under load
-     * @param model which model
-     * @param body the body of the requests
      * @param onInstanceThreads whether no request may be executed by the thread that sends it
      */
     public SynchronousLoad(

@@ -31,7 +31,6 @@ public final class ThreadLoad implements Workload {
      * Prepares a load.
      *
      * @param name the row of the table
-     * @param callers one for each thread
      */
     public ThreadLoad(String name, List<? extends Caller> callers) {
         this.name = name;

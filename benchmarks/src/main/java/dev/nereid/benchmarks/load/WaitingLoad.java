@@ -34,9 +34,6 @@ public final class WaitingLoad implements Workload, AutoCloseable {
      *
      * @param name the row of the table
      * @param server the server under load
-     * @param model which model
-     * @param body the body of the requests
-     * @param threads the number of threads
      */
     public WaitingLoad(String name, InferenceServer server, String model, InferBody body, int threads) {
         MemorySegment content = MemorySegment.ofBuffer(body.tensor());

@@ -42,8 +42,6 @@ public final class Wrk implements Workload {
      * @param bench where files are put and processes are started
      * @param connections the number of connections, each with one request at a time
      * @param body the posted body
-     * @param url where to
-     * @return the load
      */
     public static Wrk on(String name, BenchmarkRun bench, int connections, InferBody body, String url)
             throws IOException {
@@ -57,8 +55,6 @@ public final class Wrk implements Workload {
      * @param bench where files are put and processes are started
      * @param connections the number of connections, each with one request at a time
      * @param json the posted body
-     * @param url where to
-     * @return the load
      */
     public static Wrk json(String name, BenchmarkRun bench, int connections, String json, String url)
             throws IOException {
@@ -72,8 +68,6 @@ public final class Wrk implements Workload {
      * @param bench where files are put and processes are started
      * @param connections the number of connections, each with one request at a time
      * @param bodies the posted bodies, in rotation
-     * @param url where to
-     * @return the load
      */
     public static Wrk varied(String name, BenchmarkRun bench, int connections, VariedBodies bodies, String url)
             throws IOException {
@@ -89,7 +83,6 @@ public final class Wrk implements Workload {
      * @param bench where files are put and processes are started
      * @param connections the number of connections, each with one request at a time
      * @param body the posted body
-     * @param url where to
      * @param age how long ago the server's process was started
      * @param time how long
      * @return the requests in each moment since the start of the process

@@ -47,13 +47,11 @@ public class CodecBenchmark {
         codec.close();
     }
 
-    /** Reads the tensor. */
     @Benchmark
     public void read(Counters counters) {
         counters.bytes += codec.read();
     }
 
-    /** Writes the tensor. */
     @Benchmark
     public void write(Counters counters) {
         counters.bytes += codec.write();

@@ -15,8 +15,6 @@ import org.openjdk.jmh.runner.options.VerboseMode;
 /**
  * A JMH benchmark method, run in a separate process. Immutable.
  *
- * @param type the class
- * @param method the name of the method in it
  * @param parameters the values of its parameters, by name
  */
 public record Microbenchmark(Class<?> type, String method, Map<String, String> parameters) {

@@ -73,7 +73,6 @@ public class ModelLeaseBenchmark {
         models = (ServedModels) server.models();
     }
 
-    /** Stops it. */
     @TearDown
     public void close() throws IOException {
         server.close();

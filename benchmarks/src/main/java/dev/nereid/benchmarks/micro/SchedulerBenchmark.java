@@ -32,13 +32,11 @@ public class SchedulerBenchmark {
         @SuppressWarnings("NullAway.Init") // By open().
         IdleModel model;
 
-        /** Starts the scheduler. */
         @Setup
         public void open() {
             model = new IdleModel(false);
         }
 
-        /** Stops it. */
         @TearDown
         public void close() {
             model.close();
@@ -51,13 +49,11 @@ public class SchedulerBenchmark {
         @SuppressWarnings("NullAway.Init") // By open().
         IdleModel model;
 
-        /** Starts the scheduler. */
         @Setup
         public void open() {
             model = new IdleModel(true);
         }
 
-        /** Stops it. */
         @TearDown
         public void close() {
             model.close();
@@ -114,7 +110,6 @@ public class SchedulerBenchmark {
             other = Thread.ofPlatform().name("pong").start(this::pong);
         }
 
-        /** Ends it. */
         @TearDown
         public void close() throws InterruptedException {
             closed = true;

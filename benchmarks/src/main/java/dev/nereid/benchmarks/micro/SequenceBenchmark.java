@@ -41,7 +41,6 @@ public class SequenceBenchmark {
             model = IdleModel.ofSequences(strategy, SchedulerBenchmark.SUBMITTERS * SchedulerBenchmark.WINDOW, _ -> {});
         }
 
-        /** Stops it. */
         @TearDown
         public void close() {
             model.close();
@@ -76,7 +75,6 @@ public class SequenceBenchmark {
         private final Requests[] sequences = new Requests[SchedulerBenchmark.WINDOW];
         private int next;
 
-        /** Begins the sequences. */
         @Setup
         public void open(Model model) {
             for (int i = 0; i < sequences.length; i++) {
@@ -110,7 +108,6 @@ public class SequenceBenchmark {
             LockSupport.unpark(thread);
         });
 
-        /** Begins the sequences. */
         @Setup
         public void open(Model model) {
             sequence = new Requests(model);

@@ -6,10 +6,8 @@ import java.io.IOException;
 
 /** Entry point of a ceiling that a run starts as a process. */
 public final class EchoMain {
-    /** Starts {@link HttpEcho}. */
     public static final String HTTP_ECHO = "http-echo";
 
-    /** Starts {@link GrpcEcho}. */
     public static final String GRPC_ECHO = "grpc-echo";
 
     private EchoMain() {}

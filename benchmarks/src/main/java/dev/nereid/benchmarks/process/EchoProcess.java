@@ -26,8 +26,6 @@ public final class EchoProcess implements AutoCloseable {
     /**
      * Starts a ceiling. Blocks until it listens.
      *
-     * @param bench where processes are started
-     * @param jvm the JVM that runs it
      * @param kind which one, as {@link EchoMain} calls it
      * @return the ceiling, to be closed by the caller
      */

@@ -15,7 +15,6 @@ final class GrpcEcho extends GRPCInferenceServiceImplBase {
     /**
      * Serves.
      *
-     * @param loops the event loops
      * @return the running server
      */
     static Server start(ClientEventLoops loops) throws IOException {

@@ -30,8 +30,6 @@ public final class ModelRepositories {
      * Writes a repository with a copy of a model file, and returns its path.
      *
      * @param bench where to write
-     * @param name the model's name
-     * @param file the model's file
      * @param config the rest of the configuration
      */
     public static Path onnx(BenchmarkRun bench, String name, Path file, String config) throws IOException {
@@ -42,8 +40,6 @@ public final class ModelRepositories {
      * Adds a model with a copy of a file to a repository. Returns the path of the repository.
      *
      * @param repository where to write
-     * @param name the model's name
-     * @param file the model's file
      * @param config the rest of the configuration
      */
     public static Path onnx(Path repository, String name, Path file, String config) throws IOException {

@@ -73,8 +73,6 @@ public final class NereidProcess implements AutoCloseable {
     /**
      * Starts a server, and waits until it is ready. Blocks.
      *
-     * @param bench where processes are started
-     * @param launch the server to start
      * @param timeout the longest wait
      */
     public static NereidProcess start(BenchmarkRun bench, Launch launch, Duration timeout)

@@ -22,7 +22,6 @@ import java.util.stream.IntStream;
  * measures.
  *
  * @param server the server of both models
- * @param repository their repository
  */
 record BatchCost(InferenceServer server, Path repository) {
     private static final double MAX_RATIO = 3;

@@ -30,9 +30,7 @@ final class EmbeddedCall implements ResponseObserver {
     /**
      * Sends a request, and waits for its last response.
      *
-     * @param model which model
      * @param values the tensor
-     * @return the call with all responses
      * @throws IOException if it failed
      */
     static EmbeddedCall make(InferenceServer server, String model, float... values)
@@ -50,7 +48,6 @@ final class EmbeddedCall implements ResponseObserver {
         return call;
     }
 
-    /** Returns the number of responses. */
     long responses() {
         return responses;
     }

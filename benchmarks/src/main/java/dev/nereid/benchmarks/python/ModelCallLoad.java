@@ -14,7 +14,6 @@ import java.util.List;
  * thread that measures.
  *
  * @param name the row of the table
- * @param server the server of both models
  */
 record ModelCallLoad(String name, InferenceServer server) implements Workload {
     /** The longest execution; longer ones would be in the log. */

@@ -21,7 +21,6 @@ final class PythonModels {
     /** Calls {@link ModelRepositories#IDENTITY}, which is Java. */
     static final String CALLS = "calls_python";
 
-    /** Streams responses. */
     static final String STREAM = "stream_python";
 
     /** The largest batch of each model. */
@@ -40,7 +39,6 @@ final class PythonModels {
 
     private PythonModels() {}
 
-    /** Writes all models to a repository. */
     static void write(Path repository) throws IOException {
         identities(repository);
         identity(

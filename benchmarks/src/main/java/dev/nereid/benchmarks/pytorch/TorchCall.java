@@ -30,7 +30,6 @@ public final class TorchCall implements Runnable, AutoCloseable {
      *
      * @param file a file of TorchScript
      * @param input the FP32 elements of its input
-     * @param dims the shape of the input
      */
     public TorchCall(String file, byte[] input, long[] dims) {
         try (InferenceMode _ = new InferenceMode(true);

@@ -74,7 +74,6 @@ public sealed interface Goal {
     /**
      * A share of the rate at which the ceiling serves groups of several requests, each of which counts as one.
      *
-     * @param requests the number of requests of a group
      * @param share the smallest share that will do
      */
     record RateOfGroups(int requests, double share) implements Goal {
@@ -102,7 +101,6 @@ public sealed interface Goal {
     /**
      * The ceiling's latency and a little more for each step, at the median.
      *
-     * @param steps the number of steps
      * @param extra the maximum for each step that meets the goal
      */
     record LatencyOfSteps(int steps, Duration extra) implements Goal {

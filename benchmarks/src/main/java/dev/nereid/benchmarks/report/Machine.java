@@ -36,7 +36,6 @@ public record Machine(String processor, int cores, String jdk, String kernel, do
                 Double.parseDouble(loads[0]));
     }
 
-    /** Describes the machine in lines. */
     public List<String> lines() {
         return List.of(
                 "processor: " + processor + ", " + cores + (cores == 1 ? " core" : " cores"),

@@ -45,7 +45,6 @@ public final class Table {
         return text.toString();
     }
 
-    /** Returns the table as Markdown. */
     public String markdown() {
         StringBuilder text = new StringBuilder("## ").append(title).append("\n\n");
         if (!rows.isEmpty()) {

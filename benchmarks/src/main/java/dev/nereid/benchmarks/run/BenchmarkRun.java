@@ -8,7 +8,6 @@ import java.util.function.Consumer;
 /**
  * Context of a benchmark run: options, workspace, processes and progress. Immutable.
  *
- * @param options the options of the run
  * @param checkout the directory of the sources and build results
  * @param classPath the class path of the ceilings
  * @param workspace where files go
@@ -30,7 +29,6 @@ public record BenchmarkRun(
     /**
      * Runs a comparison with one ceiling, and reports progress.
      *
-     * @param contest the comparison
      * @param pace how long
      * @param table takes the rows
      */

@@ -13,8 +13,6 @@ import java.util.stream.IntStream;
  * Compares one workload on a new build and on two processes of an old build. The difference between the old processes
  * shows the noise of a figure. Immutable; run on the thread that measures.
  *
- * @param fresh the new build
- * @param old the old build
  * @param repeated another process of the old build
  */
 public record BuildComparison(Workload fresh, Workload old, Workload repeated) {

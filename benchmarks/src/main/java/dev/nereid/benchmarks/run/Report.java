@@ -37,7 +37,6 @@ public record Report(LocalDate date, Machine machine, Options options, List<Tabl
         return date + "-" + machine.slug() + ".md";
     }
 
-    /** Returns the report as Markdown. */
     public String markdown() {
         return "# Benchmarks of " + date + "\n\n"
                 + circumstances(machine, options).stream()

@@ -17,11 +17,7 @@ import java.util.stream.Stream;
  * @param ceiling the upper bound for comparison
  */
 public record SharedCeilingComparison(List<Subject> subjects, Workload ceiling) {
-    /**
-     * A measured workload, and its goal relative to the ceiling.
-     *
-     * @param contender the workload
-     */
+    /** A measured workload, and its goal relative to the ceiling. */
     public record Subject(Workload contender, Goal goal) {}
 
     public SharedCeilingComparison {

@@ -31,7 +31,6 @@ public final class Workspace implements AutoCloseable {
         return Files.write(path(name), content);
     }
 
-    /** Copies a resource of a class, and returns the path of the copy. */
     public Path copyOf(Class<?> beside, String resource) throws IOException {
         try (InputStream content = beside.getResourceAsStream(resource)) {
             if (content == null) {

@@ -23,7 +23,6 @@ record EnsembleModels(String name) {
     /**
      * Writes the four models.
      *
-     * @param repository where
      * @param more the rest of the configuration of each step and of the model alone
      */
     EnsembleModels write(Path repository, String more) throws IOException {

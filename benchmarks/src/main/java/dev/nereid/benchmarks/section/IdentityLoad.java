@@ -7,7 +7,6 @@ import java.util.List;
 /**
  * Sizes, concurrency and goals of workloads on the identity model. Immutable.
  *
- * @param body the body of the requests
  * @param size its size in words
  * @param concurrency how many requests are under way at any time
  * @param httpGoal the goal of the server over HTTP, beside an echo that waits for the whole body
@@ -19,7 +18,6 @@ record IdentityLoad(InferBody body, String size, int concurrency, Goal httpGoal,
     /** The size of an image of 224 x 224 pixels. */
     private static final InferBody LARGE = InferBody.of("INPUT0", 1L, 150_528L);
 
-    /** All that are measured. */
     static final List<IdentityLoad> ALL = List.of(
             small(1),
             small(8),

@@ -8,14 +8,12 @@ import java.util.List;
  * Concurrency and goals of workloads with differing requests on the identity model. Immutable.
  *
  * @param name the name of the requests in the table
- * @param bodies the bodies of the requests
  * @param concurrency how many requests are under way at any time
  */
 record VariedLoad(String name, VariedBodies bodies, int concurrency) {
     private static final String IDS = "1 KB, an id each";
     private static final String SHAPES = "1 KB, 256 shapes";
 
-    /** All that are measured. */
     static final List<VariedLoad> ALL = List.of(
             new VariedLoad(IDS, VariedBodies.IDS, 8),
             new VariedLoad(IDS, VariedBodies.IDS, 64),

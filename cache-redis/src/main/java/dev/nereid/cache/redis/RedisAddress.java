@@ -1,8 +1,4 @@
 package dev.nereid.cache.redis;
 
-/**
- * Address of a Redis database. Immutable.
- *
- * @param database the number of the database
- */
+/** Address of a Redis database. Immutable. */
 record RedisAddress(String host, int port, int database) {}

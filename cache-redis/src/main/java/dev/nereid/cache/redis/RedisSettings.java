@@ -11,7 +11,6 @@ import java.util.TreeSet;
 /**
  * Connection settings of Redis. Immutable.
  *
- * @param address where it is
  * @param credentials the user and password for Redis
  * @param timeouts how long connections and commands may take
  * @param tls how connections are encrypted
@@ -44,7 +43,6 @@ record RedisSettings(RedisAddress address, RedisCredentials credentials, RedisTi
     /**
      * Reads the settings of the command line, and credentials from the environment where the command line has none.
      *
-     * @param settings the settings by name
      * @param environment the environment variables by name
      */
     static RedisSettings of(Map<String, String> settings, Map<String, String> environment) {

@@ -20,10 +20,8 @@ final class MemoryBlock implements TensorBuffer {
      * Creates the buffer.
      *
      * @param name its name, for errors
-     * @param segment its memory
      * @param place where it lies
      * @param blocks get it back
-     * @param offset the offset of the block
      */
     MemoryBlock(String name, MemorySegment segment, MemoryPlace place, MemoryBlocks blocks, long offset) {
         this.name = name;

@@ -85,7 +85,6 @@ final class MemoryBlocks {
     /**
      * Gives a block back.
      *
-     * @param offset that of the block
      * @throws IllegalStateException if no block in use begins there, as after an earlier call
      */
     void free(long offset) {

@@ -66,7 +66,6 @@ public final class PinnedMemory implements AutoCloseable {
         return blocks.bytesInUse();
     }
 
-    /** Returns the memory in use, and all of it. */
     DeviceMemory.Use use() {
         return new DeviceMemory.Use(blocks.bytesInUse(), memory.byteSize());
     }

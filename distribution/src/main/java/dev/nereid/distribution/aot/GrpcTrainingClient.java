@@ -74,7 +74,6 @@ final class GrpcTrainingClient implements AutoCloseable {
     /**
      * Connects.
      *
-     * @param port the port of the server
      * @param messages the messages to send, in rotation
      * @param id the placeholder in messages that is replaced by the number of the call
      */

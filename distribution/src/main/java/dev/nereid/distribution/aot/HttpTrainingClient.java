@@ -138,7 +138,6 @@ final class HttpTrainingClient implements AutoCloseable {
     /**
      * Connects.
      *
-     * @param port the port of the server
      * @param requests the requests to send, one over each connection
      */
     static HttpTrainingClient connect(Endpoint port, List<Request> requests) throws IOException {

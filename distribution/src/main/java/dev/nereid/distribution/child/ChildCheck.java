@@ -35,7 +35,6 @@ public final class ChildCheck implements LoadObserver {
     /**
      * Waits for the order of the parent.
      *
-     * @param parent the lines of the parent
      * @param out the standard output, a pipe to the parent
      */
     public static ChildCheck start(ParentPipe parent, PrintStream out) throws InterruptedException {

@@ -8,7 +8,6 @@ import java.util.Map;
  * Options of requests to a server. Immutable.
  *
  * @param url the server's address, without a slash at the end
- * @param headers the headers of each request
  * @param timeout the maximum duration of a request
  */
 public record ClientOptions(URI url, Map<String, String> headers, Duration timeout) {

@@ -45,7 +45,6 @@ public record LoadRequest(Optional<String> config, Map<String, Path> files, bool
         record Content(Path file, long size) implements Part {}
     }
 
-    /** Returns the body of the request. */
     BodyPublisher body() throws IOException {
         List<Part> parts = parts();
         long length = 0;

@@ -29,7 +29,6 @@ public final class DemoClients {
      * Sends a request over HTTP, as binary data behind a JSON header.
      *
      * @param address the server, {@code http://host:port}
-     * @param sent the request
      * @return the outputs, one after another: little-endian
      */
     public static ByteBuffer overHttp(String address, DemoRequest sent) throws IOException, InterruptedException {
@@ -58,7 +57,6 @@ public final class DemoClients {
      * Sends a request over gRPC.
      *
      * @param target the server, {@code host:port}
-     * @param sent the request
      * @return the outputs, one after another: little-endian
      */
     public static ByteBuffer overGrpc(String target, DemoRequest sent) throws IOException, InterruptedException {

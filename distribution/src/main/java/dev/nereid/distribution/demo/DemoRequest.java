@@ -13,11 +13,6 @@ import java.util.stream.Collectors;
  * An inference request of the demo, with one input. Immutable as long as the data is not written.
  *
  * @param model the name of the model
- * @param input the name of the input
- * @param datatype the type of the input
- * @param shape the dimensions of the input
- * @param data the elements of the input
- * @param outputs the requested outputs
  */
 public record DemoRequest(
         String model, String input, String datatype, List<Long> shape, ByteBuffer data, List<Output> outputs) {

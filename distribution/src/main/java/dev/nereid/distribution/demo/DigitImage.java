@@ -11,15 +11,11 @@ import javax.imageio.ImageIO;
 /**
  * Image of a handwritten digit, as input of the model {@code digits}. Immutable as long as the pixels are not written.
  *
- * @param name the file name
- * @param width the width in pixels
- * @param height the height in pixels
  * @param pixels FP32, little-endian, row by row, from 0 (paper) to 1 (ink)
  */
 public record DigitImage(String name, int width, int height, ByteBuffer pixels) {
     private static final float WHITE = 255;
 
-    /** Reads a grayscale image. */
     public static DigitImage read(Path file) throws IOException {
         Raster raster = ImageIO.read(file.toFile()).getRaster();
         ByteBuffer pixels = ByteBuffer.allocate(raster.getWidth() * raster.getHeight() * Float.BYTES)
@@ -32,7 +28,6 @@ public record DigitImage(String name, int width, int height, ByteBuffer pixels) 
         return new DigitImage(file.getFileName().toString(), raster.getWidth(), raster.getHeight(), pixels.flip());
     }
 
-    /** Returns the request with the image. */
     public DemoRequest request() {
         List<DemoRequest.Output> outputs = List.of(new DemoRequest.Output("probabilities", 0));
         List<Long> shape = List.of(1L, 1L, (long) height, (long) width);

@@ -9,12 +9,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 
-/**
- * A picture as input of the ensemble {@code ensemble_model}: the bytes of its file. Immutable.
- *
- * @param name the file name
- * @param request the request with the file
- */
+/** A picture as input of the ensemble {@code ensemble_model}: the bytes of its file. Immutable. */
 public record SamplePicture(String name, DemoRequest request) {
     public static final String MODEL = "ensemble_model";
 

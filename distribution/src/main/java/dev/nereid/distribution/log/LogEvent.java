@@ -11,7 +11,6 @@ import org.slf4j.event.Level;
  * One event of the log, before it is formatted. Immutable.
  *
  * @param time when it was logged
- * @param thread the name of the thread that logged it
  * @param level its severity
  * @param logger the full name of the logger
  * @param data keys with values, in order

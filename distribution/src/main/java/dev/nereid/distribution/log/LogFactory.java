@@ -48,7 +48,6 @@ public final class LogFactory implements ILoggerFactory {
     /**
      * Creates a factory.
      *
-     * @param out the stream of the lines
      * @param time the clock for the timestamps of lines
      * @param nanoTime the clock for the limit of lines
      * @param later runs a task after {@link LogLimit#WINDOW_NANOS}

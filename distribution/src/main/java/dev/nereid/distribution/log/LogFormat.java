@@ -57,8 +57,6 @@ public enum LogFormat {
     /**
      * Returns the line of an error that is reported outside of the log, such as a wrong command line.
      *
-     * @param text the error
-     * @param time the clock
      * @return a line as the log would have it, with its end
      */
     public String error(String text, InstantSource time) {

@@ -43,7 +43,6 @@ final class LogLimit {
     /**
      * The key by which lines are counted. Immutable.
      *
-     * @param logger the name of the logger
      * @param text the message pattern; {@code null} for all of the logger together
      * @param thrown the type of the exception; {@code null} for none
      */

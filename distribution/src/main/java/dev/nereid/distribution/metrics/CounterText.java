@@ -63,7 +63,6 @@ final class CounterText {
         }
     }
 
-    /** Returns the text as bytes. */
     byte[] toByteArray() {
         return text.toString().getBytes(StandardCharsets.UTF_8);
     }

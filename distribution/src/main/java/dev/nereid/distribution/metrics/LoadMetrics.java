@@ -16,7 +16,6 @@ final class LoadMetrics {
 
     private LoadMetrics() {}
 
-    /** Returns the metrics of all models. */
     static List<MetricSnapshot> of(List<LoadCounts> models) {
         SummarySnapshot.Builder times = SummarySnapshot.builder()
                 .name("nereid_model_load_duration_seconds")

@@ -87,7 +87,6 @@ public final class MetricsEndpoint {
      *
      * @param context the event loop of the port
      * @param address the address to bind
-     * @param flags the flags of the port and of its metrics
      * @param server the server that the metrics describe
      * @param access the restrictions of HTTP, which health has here too
      * @param bounds the limits of connections
@@ -129,7 +128,6 @@ public final class MetricsEndpoint {
         return true;
     }
 
-    /** Returns the number of the port. */
     public int port() {
         return http().port();
     }

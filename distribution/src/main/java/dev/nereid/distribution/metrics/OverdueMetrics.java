@@ -10,7 +10,6 @@ final class OverdueMetrics {
 
     private OverdueMetrics() {}
 
-    /** Returns the metrics of all models. */
     static byte[] text(List<OverdueExecutions> models) {
         CounterText text = new CounterText();
         if (models.isEmpty()) {

@@ -14,7 +14,6 @@ final class SequenceMetrics {
 
     private SequenceMetrics() {}
 
-    /** Returns the metrics of all models with sequences. */
     static byte[] text(List<SequenceStatistics> models) {
         CounterText text = new CounterText();
         if (models.isEmpty()) {

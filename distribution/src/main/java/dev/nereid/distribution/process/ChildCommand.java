@@ -41,8 +41,6 @@ public final class ChildCommand {
      * Returns the command line of a child.
      *
      * @param arguments the arguments of the main class
-     * @param environment the environment of this process
-     * @param encoding the encoding of command lines
      * @return empty if the command line of this process is unknown, or has an option that a child cannot repeat
      */
     public static List<String> of(List<String> arguments, Map<String, String> environment, Charset encoding) {

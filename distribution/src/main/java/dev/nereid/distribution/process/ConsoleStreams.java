@@ -8,7 +8,6 @@ import java.time.InstantSource;
  * The console of a command. Immutable.
  *
  * @param out the stream of results
- * @param err the stream of errors
  * @param isTerminal whether a person reads them
  * @param format the format of errors: that of the log, so that all lines of a server have the same
  */

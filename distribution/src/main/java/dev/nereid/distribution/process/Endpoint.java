@@ -4,7 +4,6 @@ package dev.nereid.distribution.process;
  * Address and port of a listening socket. Immutable.
  *
  * @param host the configured name or address
- * @param port the port number
  * @param isEncrypted whether it uses TLS
  */
 public record Endpoint(String host, int port, boolean isEncrypted) {

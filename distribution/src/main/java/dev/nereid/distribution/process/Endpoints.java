@@ -7,9 +7,7 @@ import java.util.stream.Stream;
 /**
  * Endpoints of a running server; empty for closed ports. Immutable.
  *
- * @param http the HTTP port
  * @param grpc the gRPC port
- * @param metrics the metrics port
  */
 public record Endpoints(Optional<Endpoint> http, Optional<Endpoint> grpc, Optional<Endpoint> metrics) {
     /** No open port. */

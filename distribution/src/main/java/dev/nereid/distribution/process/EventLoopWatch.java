@@ -39,7 +39,6 @@ final class EventLoopWatch {
         /**
          * Reports a blocked loop, on the thread of the watchdog.
          *
-         * @param thread the thread of the loop
          * @param stack its stack, read while the instance executed
          * @param instance the instance that executes on the thread, if any
          * @param elapsedNanos the time since the heartbeat was submitted

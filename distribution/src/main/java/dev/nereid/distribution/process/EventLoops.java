@@ -76,7 +76,6 @@ public final class EventLoops implements AutoCloseable {
     /**
      * Starts the event loops.
      *
-     * @param count the number of loops
      * @return the loops, native ones where the platform has them
      */
     public static EventLoops start(int count) {

@@ -9,7 +9,6 @@ import java.util.Optional;
  *
  * @param nereid the lowest level of the server itself that is logged: trace, debug, info, warn, error or off
  * @param libraries the lowest level of everything else
- * @param format the format of the lines
  * @param file the file to which lines are appended; empty for the standard error stream
  */
 public record LogSettings(String nereid, String libraries, LogFormat format, Optional<Path> file) {

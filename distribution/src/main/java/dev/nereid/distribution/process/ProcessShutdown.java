@@ -52,7 +52,6 @@ public final class ProcessShutdown {
         return !first || (isRequested() && exit.get() == null);
     }
 
-    /** Returns whether shutdown was requested. */
     boolean isRequested() {
         return requested.getCount() == 0;
     }
@@ -94,7 +93,6 @@ public final class ProcessShutdown {
         return Optional.ofNullable(exit.get()).map(Exit::caller);
     }
 
-    /** Reports that the command has ended. */
     public void commandEnded(int exitStatus) {
         status = exitStatus;
         commandEnded.countDown();

@@ -15,7 +15,6 @@ import java.util.stream.Collectors;
  * @param verbose whether completed configurations are printed
  */
 public record CheckText(CheckReport report, boolean verbose) {
-    /** Returns the report. */
     public String text() {
         StringBuilder text = new StringBuilder();
         text.append(BackendTable.of(report.backends())).append('\n').append(models());

@@ -10,7 +10,6 @@ final class ShellText {
         words.append(text);
     }
 
-    /** Adds the output of a command. */
     void output(String command) {
         commands.append(printed()).append("; ").append(command).append("; ");
         words.setLength(0);

@@ -60,7 +60,6 @@ final class ArrivingMessages {
         return stream.getProperty(kind);
     }
 
-    /** Sets the kind of a call. */
     void mark(Http2Stream stream, Kind newKind) {
         stream.setProperty(kind, newKind);
     }

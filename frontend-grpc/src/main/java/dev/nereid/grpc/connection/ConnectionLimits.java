@@ -223,7 +223,6 @@ public final class ConnectionLimits extends Http2ConnectionAdapter {
         windowGranted += bytes;
     }
 
-    /** Counts a reset by the client. */
     void countReset(int streamId) {
         lastReset = streamId;
         spend(resets, "too many streams are reset");

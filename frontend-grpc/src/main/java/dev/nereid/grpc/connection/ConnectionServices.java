@@ -9,12 +9,9 @@ import java.util.function.LongSupplier;
 /**
  * Dependencies that all connections of a front end share. Immutable; the components are safe for use by any thread.
  *
- * @param calls limits the open calls of all connections
- * @param unread limits the unread responses of all connections
  * @param memory counts the memory of messages
  * @param workers runs tasks that take an event loop too long
  * @param refusals counts refused calls
- * @param nanoTime the clock
  * @param disconnects logs the address of a disconnected client and the reason
  */
 record ConnectionServices(

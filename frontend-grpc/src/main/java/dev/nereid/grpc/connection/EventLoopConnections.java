@@ -37,7 +37,6 @@ final class EventLoopConnections {
     /**
      * Creates an event loop without connections.
      *
-     * @param calls the limit of the calls of all event loops
      * @param all a view of all event loops with connections
      */
     EventLoopConnections(EventLoop eventLoop, OpenCallLimit calls, Collection<EventLoopConnections> all) {
@@ -112,7 +111,6 @@ final class EventLoopConnections {
      * exceed a limit. If clients of another event loop keep far more of them, that event loop disconnects those.
      *
      * @param tally selects the counts of an event loop
-     * @param count counts the calls of a connection
      * @param max the limit of such calls
      */
     private void disconnectLargest(

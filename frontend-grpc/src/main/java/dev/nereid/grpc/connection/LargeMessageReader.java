@@ -15,25 +15,15 @@ public final class LargeMessageReader {
 
     private LargeMessageReader() {}
 
-    /**
-     * Outcome of reading a message.
-     *
-     * @param <R> the type of results
-     */
+    /** Outcome of reading a message. */
     public sealed interface Result<R> {}
 
-    /**
-     * A message that was read and converted.
-     *
-     * @param <R> the type of results
-     * @param value the result
-     */
+    /** A message that was read and converted. */
     public record Done<R>(R value) implements Result<R> {}
 
     /**
      * A message that could not be read or converted.
      *
-     * @param <R> the type of results
      * @param error the error for the client
      */
     public record Failed<R>(InferenceException error) implements Result<R> {}
@@ -41,7 +31,6 @@ public final class LargeMessageReader {
     /**
      * Converts messages on a worker and receives the result on the event loop.
      *
-     * @param <T> the type of the message
      * @param <R> the type of results
      */
     public interface Callback<T, R> {
@@ -67,7 +56,6 @@ public final class LargeMessageReader {
      * Reads, converts and closes a message on a worker.
      *
      * @param deferred the message, owned by this method
-     * @param connection the attributes of its connection
      * @param callback converts the message
      */
     public static <T, R> void read(Parsed.Deferred<T> deferred, Attributes connection, Callback<T, R> callback) {

@@ -19,7 +19,6 @@ public sealed interface Parsed<T> {
      * A request.
      *
      * @param <T> the type of the request
-     * @param message the request
      */
     record Ok<T>(T message) implements Parsed<T> {}
 
@@ -48,7 +47,6 @@ public sealed interface Parsed<T> {
     /**
      * Returns the request of a unary call.
      *
-     * @param <T> the type of the request
      * @param request the request; {@code null} if the client sent none
      * @throws InferenceException if there is none
      */

@@ -13,11 +13,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.function.LongConsumer;
 
-/**
- * The request of a control method, parsed when it is needed. Read once at most; confined to one thread at a time.
- *
- * @param <Q> the type of the request
- */
+/** The request of a control method, parsed when it is needed. Read once at most; confined to one thread at a time. */
 final class ControlRequest<Q> {
     /** The maximum length of a request without files: far more than any needs. */
     static final int MAX_BYTES = 64 << 10;
@@ -41,11 +37,7 @@ final class ControlRequest<Q> {
         }
     }
 
-    /**
-     * Parses a request.
-     *
-     * @param <Q> the type of the request
-     */
+    /** Parses a request. */
     private interface Reader<Q> {
         Q read(LongConsumer heap);
     }
@@ -73,7 +65,6 @@ final class ControlRequest<Q> {
                 null);
     }
 
-    /** Returns a request of these bytes. */
     static <Q> ControlRequest<Q> of(byte[] bytes, MethodDescriptor<Q, ?> method) {
         return new ControlRequest<>(bytes.length, _ -> parse(method, new Bytes(bytes)));
     }

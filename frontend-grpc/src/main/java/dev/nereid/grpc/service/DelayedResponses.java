@@ -29,7 +29,6 @@ public final class DelayedResponses implements ServerInterceptor {
     /**
      * Creates the interceptor.
      *
-     * @param delay the delay of each response
      * @param timer sends the responses after the delay
      */
     public DelayedResponses(Duration delay, ScheduledExecutorService timer) {

@@ -27,7 +27,6 @@ public final class HealthService {
      * Creates the service.
      *
      * @param server the server that reports its health
-     * @param services the names of services with the health of the server
      * @param timer the thread that checks for changes while there are watchers; must outlive the service
      */
     public HealthService(InferenceServer server, Set<String> services, Executor timer) {
@@ -36,7 +35,6 @@ public final class HealthService {
         this.watchers = new HealthWatchers(this::status, timer);
     }
 
-    /** Returns the service with its methods. */
     public ServerServiceDefinition definition() {
         return InferenceService.service(
                 HealthGrpc.getServiceDescriptor(),

@@ -58,7 +58,6 @@ final class HealthWatchers
         this.delayedTimer = CompletableFuture.delayedExecutor(INTERVAL_MILLIS, TimeUnit.MILLISECONDS, timer);
     }
 
-    /** Returns the method with its handler. */
     ServerMethodDefinition<?, ?> definition() {
         return ServerMethodDefinition.create(UnaryMethod.parsing(HealthGrpc.getWatchMethod()), this);
     }

@@ -19,9 +19,7 @@ import java.util.regex.Pattern;
  *
  * @param assembler assembles requests from messages
  * @param forwardedHeaders the pattern found in the names of headers that become request parameters
- * @param compression compresses responses
  * @param transportMemory counts large messages
- * @param nanoTime the clock
  */
 public record InferCallDependencies(
         InferRequestAssembler assembler,

@@ -43,7 +43,6 @@ public final class InferenceService {
     /**
      * Returns the service; methods that are not implemented refuse every call.
      *
-     * @param inference the methods of inference
      * @param longTasks runs what takes an event loop too long
      */
     public static ServerServiceDefinition of(

@@ -23,7 +23,6 @@ public final class ModelInferMethod implements ServerCallHandler<Parsed<InferMes
         this.dependencies = dependencies;
     }
 
-    /** Returns the method with its handler. */
     public ServerMethodDefinition<?, ?> definition() {
         MethodDescriptor<Parsed<InferMessage>, InferResponseMessage> method =
                 GRPCInferenceServiceGrpc.getModelInferMethod().toBuilder(

@@ -10,7 +10,6 @@ import java.util.concurrent.Executor;
  *
  * @param server runs the requests
  * @param dependencies the dependencies shared with ModelInfer
- * @param limits the limits of each stream
  * @param eventLoops continue writing that would occupy another thread too long
  * @param shutdown reports whether requests are refused
  */

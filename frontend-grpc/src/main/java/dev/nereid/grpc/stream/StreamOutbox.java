@@ -70,7 +70,6 @@ final class StreamOutbox {
     /**
      * The next message to write and its request.
      *
-     * @param request the request of the message
      * @param outgoing the message, owned by the receiver
      */
     record Entry(StreamedRequest request, OutgoingMessage outgoing) {}

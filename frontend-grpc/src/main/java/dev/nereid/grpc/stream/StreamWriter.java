@@ -68,8 +68,6 @@ final class StreamWriter {
     /**
      * Creates a writer.
      *
-     * @param call the call to write to
-     * @param outbox the messages to write
      * @param stream the dependencies of the call
      * @param context the context that the requests of the call share
      * @param isStrict whether the first error response of a model ends the call

@@ -80,7 +80,6 @@ final class StreamedRequest implements ResponseObserver {
         offer(new OutgoingMessage.Failure(error, true, true));
     }
 
-    /** Cancels the request. */
     void cancel() {
         cancelled = true;
         Cancellation handle = cancellation;

@@ -25,7 +25,6 @@ public record CallContext(OptionalLong deadlineNanos, ForwardedHeaders headers, 
     /**
      * Selects the headers of a gRPC call that become parameters of its requests.
      *
-     * @param metadata the headers of the call
      * @param names found in the names of the headers to forward
      */
     public static ForwardedHeaders forwardedHeaders(Metadata metadata, Pattern names) {
@@ -51,7 +50,6 @@ public record CallContext(OptionalLong deadlineNanos, ForwardedHeaders headers, 
      * Says whether an error follows from the deadline of the client. Such a call has no response: the transport ends it
      * as well, a moment later.
      *
-     * @param error the error of a request
      * @param nowNanos the time, on the scale of {@link System#nanoTime()}
      */
     public boolean isExpired(InferenceException error, long nowNanos) {

@@ -15,7 +15,6 @@ final class Dims {
      * Adds an inner dimension.
      *
      * @param input the name of the input, for the error; empty if it was not read yet
-     * @param dim the dimension
      * @throws dev.nereid.api.InferenceException if the rank exceeds the maximum
      */
     void add(String input, long dim) {

@@ -38,7 +38,6 @@ public final class GrpcErrors {
         call.close(Status.OK, new Metadata());
     }
 
-    /** Ends a call that failed. */
     public static void fail(ServerCall<?, ?> call, InferenceException error) {
         Metadata trailers = new Metadata();
         error.retryAfter().ifPresent(pause -> trailers.put(RETRY_PUSHBACK, Long.toString(pause.toMillis())));

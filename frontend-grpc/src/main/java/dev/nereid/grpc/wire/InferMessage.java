@@ -7,10 +7,7 @@ import java.util.Map;
  * A parsed inference request with tensors in the received bytes. Immutable; readable as long as its bytes are, and
  * closed with them.
  *
- * @param bytes the message
  * @param names the names of the model, its version and the request
- * @param parameters the parameters of the request
- * @param outputs the requested outputs
  * @param rawContents the positions of the inputs' raw contents
  */
 public record InferMessage(
@@ -24,8 +21,6 @@ public record InferMessage(
     /**
      * An input.
      *
-     * @param datatype the name of its type
-     * @param shape its dimensions
      * @param contents the positions of its typed contents; several if the client wrote them in parts, empty if it wrote
      *     none
      */

@@ -77,7 +77,6 @@ public final class InferMessageReader {
     /**
      * Reads and parses a message. Its bytes stay in place until the stream is closed.
      *
-     * @param stream the message
      * @param memory provides memory for a copy of the bytes if they are not in direct memory
      * @throws InferenceException if the bytes are no such message
      */
@@ -85,11 +84,7 @@ public final class InferMessageReader {
         return read(stream, memory, InferMessageReader::read);
     }
 
-    /**
-     * Reads a message, as {@link #read(InputStream, TensorMemory)} does, and parses it with a given parser.
-     *
-     * @param parser parses the message
-     */
+    /** Reads a message, as {@link #read(InputStream, TensorMemory)} does, and parses it with a given parser. */
     public static InferMessage read(
             InputStream stream, TensorMemory memory, Function<MessageBytes, InferMessage> parser) {
         MessageBytes bytes = bytes(stream, memory);

@@ -58,7 +58,6 @@ public final class InferRequestAssembler {
     /**
      * Assembles a request. The message is not needed afterwards.
      *
-     * @param message the request message
      * @param model the model and version that the request names
      * @param context the deadline and headers of the gRPC call
      * @return the request; its memory belongs to the caller

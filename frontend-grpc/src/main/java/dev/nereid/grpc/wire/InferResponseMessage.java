@@ -113,7 +113,6 @@ public final class InferResponseMessage extends InputStream implements Drainable
      *
      * @param error the error text; empty for an end without error
      * @param names the names of the request, as the client wrote them
-     * @param isFinal whether it ends the request
      */
     public static InferResponseMessage streamedEnd(String error, RequestNames names, boolean isFinal) {
         WireWriter writer = new WireWriter();

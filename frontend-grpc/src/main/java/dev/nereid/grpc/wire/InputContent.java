@@ -19,7 +19,6 @@ sealed interface InputContent {
     /**
      * Data in the layout of tensors.
      *
-     * @param bytes the message
      * @param range the position of the data
      */
     record Raw(InferMessage.Input input, MessageBytes bytes, ByteRange range) implements Inline {
@@ -34,11 +33,7 @@ sealed interface InputContent {
         }
     }
 
-    /**
-     * Data as typed contents, element by element.
-     *
-     * @param contents the elements
-     */
+    /** Data as typed contents, element by element. */
     record Typed(InferMessage.Input input, TypedContents contents) implements Inline {
         @Override
         public long byteSize() {

@@ -121,7 +121,6 @@ public final class MessageBytes implements AutoCloseable {
         return true;
     }
 
-    /** Returns the number of bytes. */
     public int length() {
         return length;
     }
@@ -142,7 +141,6 @@ public final class MessageBytes implements AutoCloseable {
         return starts[index];
     }
 
-    /** Copies a part of the message. */
     void copyTo(ByteRange range, MemorySegment target) {
         int done = 0;
         for (int i = pieceAt(range.start()); done < range.length(); i++) {

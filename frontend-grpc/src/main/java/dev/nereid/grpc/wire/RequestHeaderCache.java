@@ -37,7 +37,6 @@ public final class RequestHeaderCache {
     /**
      * A cached request header: its bytes and the parsed message without tensors. Immutable.
      *
-     * @param bytes the bytes of the header
      * @param message the message, without tensors
      */
     private record CachedHeader(ByteBuffer bytes, InferMessage message) {

@@ -3,7 +3,6 @@ package dev.nereid.grpc.wire;
 /**
  * The names in a request, as its client wrote them. Immutable.
  *
- * @param model the name of the model
  * @param version the version of the model, as text
  * @param id the client's name for the request
  */

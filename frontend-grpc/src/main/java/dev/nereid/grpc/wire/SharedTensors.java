@@ -17,12 +17,6 @@ public record SharedTensors(Set<String> outputs, List<SharedMemory.Lease> leases
     /** The tensors of a request that uses no shared memory. */
     public static final SharedTensors NONE = new SharedTensors(Set.of(), List.of());
 
-    /**
-     * Returns the tensors of a request.
-     *
-     * @param outputs all requested outputs
-     * @param leases the leases of inputs and outputs
-     */
     static SharedTensors of(List<RequestedOutput> outputs, List<TensorBuffer> leases) {
         if (leases.isEmpty()) {
             return NONE;

@@ -52,7 +52,6 @@ final class StatusText {
         return character >= ' ' && character < 0x7F && character != '%';
     }
 
-    /** Encodes a message. */
     static String encoded(String text) {
         StringBuilder encoded = new StringBuilder(text.length());
         for (byte each : text.getBytes(StandardCharsets.UTF_8)) {

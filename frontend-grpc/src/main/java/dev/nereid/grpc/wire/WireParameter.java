@@ -15,11 +15,7 @@ sealed interface WireParameter extends ParameterReader {
     /** A value of a type that backends support. */
     record Value(ParameterValue value) implements WireParameter {}
 
-    /**
-     * An unsigned integer.
-     *
-     * @param value the value, unsigned
-     */
+    /** An unsigned integer. */
     record Unsigned(long value) implements WireParameter {}
 
     /** A parameter without a value. */

@@ -45,7 +45,6 @@ final class WireReader {
         this.piece = NONE;
     }
 
-    /** Reads a whole message. */
     static WireReader of(MessageBytes bytes) {
         return new WireReader(bytes, new ByteRange(0, bytes.length()));
     }

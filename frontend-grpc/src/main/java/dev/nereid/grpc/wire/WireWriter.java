@@ -68,7 +68,6 @@ final class WireWriter {
         varint(value);
     }
 
-    /** Writes a double-precision field. */
     void doubleField(int number, double value) {
         tag(number, WireReader.FIXED64);
         ensure(Long.BYTES);
@@ -127,7 +126,6 @@ final class WireWriter {
         varint(length);
     }
 
-    /** Writes a field of bytes. */
     void bytesField(int number, MemorySegment content) {
         lengthField(number, content.byteSize());
         int count = Math.toIntExact(content.byteSize());

@@ -14,11 +14,6 @@ public final class EventLoopExecutor {
 
     private final Context context;
 
-    /**
-     * Creates an executor.
-     *
-     * @param context the context of the event loop
-     */
     public EventLoopExecutor(Context context) {
         this.context = context;
     }

@@ -69,7 +69,6 @@ public final class JsonBodyReceiver {
      *
      * @param request the request, with an unread body
      * @param server the server; its tensor memory holds the body
-     * @param loop the event loop
      * @param reader reads the body, on the event loop or, if the text is long, on a worker; the bytes are valid until
      *     it returns. Its exceptions become error responses
      */

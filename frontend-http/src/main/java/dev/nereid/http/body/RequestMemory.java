@@ -25,7 +25,6 @@ public final class RequestMemory implements Runnable, SegmentAllocator {
         this.shared = shared;
     }
 
-    /** Allocates memory from the pool. */
     @Override
     public MemorySegment allocate(long byteSize) {
         TensorBuffer buffer = memory.allocate(byteSize);

@@ -35,7 +35,6 @@ public final class ResponseBody implements AutoCloseable {
     /**
      * Creates a body that begins with JSON, which is copied.
      *
-     * @param json the text
      * @param maxWriteBytes the maximum number of bytes in one write; a transport buffer counts its bytes in an
      *     {@code int}
      */
@@ -76,7 +75,6 @@ public final class ResponseBody implements AutoCloseable {
     /**
      * Sends everything as the body of a response.
      *
-     * @param http the response
      * @param sentAll releases the outputs
      */
     public void send(HttpServerResponse http, Runnable sentAll) {

@@ -59,7 +59,6 @@ final class ConnectionDeadlines {
         return time.isZero() ? Long.MAX_VALUE : time.toNanos();
     }
 
-    /** Records that bytes have arrived. */
     void bytesArrived(int count, long now) {
         received += count;
         if (!readsHeader && !readsBody) {
@@ -126,7 +125,6 @@ final class ConnectionDeadlines {
     /**
      * Checks the timeouts. To be called periodically.
      *
-     * @param now the time
      * @param elapsed the nanoseconds since the last check
      * @param isReading whether the server reads what the client sends
      * @param pending a fingerprint of the pending responses: 0 if there are none, another number than before if the

@@ -44,7 +44,6 @@ final class ConnectionDrain {
      *
      * @param context the event loop
      * @param connections all connections of the event loop, a view
-     * @param acceptor the acceptor of the connections
      * @param clock the time in nanoseconds, from any origin
      */
     ConnectionDrain(
@@ -69,7 +68,6 @@ final class ConnectionDrain {
         return isDrained;
     }
 
-    /** Records a new connection. */
     void connected(long now) {
         lastConnected = now;
     }

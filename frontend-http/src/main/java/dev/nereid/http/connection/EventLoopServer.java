@@ -77,7 +77,6 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
          * A request was refused.
          *
          * @param path its path; empty if unknown
-         * @param status the status of the response
          */
         void refused(String path, RefusalCause cause, int status);
     }
@@ -105,10 +104,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
     /**
      * Creates the server, which does not listen yet.
      *
-     * @param context the event loop
-     * @param options the HTTP options
      * @param acceptor the acceptor of connections, shared by the event loops of one port
-     * @param requests the handler of requests
      * @param refusals receives the requests that never reach the handler
      * @param clock the time in nanoseconds, from any origin
      */
@@ -158,7 +154,6 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
                 .invalidRequestHandler(this::refuseInvalid);
     }
 
-    /** Begins to listen. */
     public Future<HttpServer> listen(SocketAddress address) {
         return ((TcpHttpServer) http).listen(context, address).onSuccess(listening -> {
             acceptor.add(this);

@@ -59,7 +59,6 @@ public record HttpTimeouts(
      * Returns the same timeouts with another one for headers.
      *
      * @param header how long a header may take
-     * @return the changed timeouts
      */
     public HttpTimeouts withHeader(Duration header) {
         return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, idle, tlsHandshake, responseStall);
@@ -70,7 +69,6 @@ public record HttpTimeouts(
      *
      * @param bytesPerSecond the minimum rate of a body
      * @param grace the period over which the rate is measured
-     * @return the changed timeouts
      */
     public HttpTimeouts withBodyRate(long bytesPerSecond, Duration grace) {
         return new HttpTimeouts(header, bytesPerSecond, grace, idle, tlsHandshake, responseStall);
@@ -80,7 +78,6 @@ public record HttpTimeouts(
      * Returns the same timeouts with another one for idle connections.
      *
      * @param idle how long a connection may have no request
-     * @return the changed timeouts
      */
     public HttpTimeouts withIdle(Duration idle) {
         return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, idle, tlsHandshake, responseStall);
@@ -90,7 +87,6 @@ public record HttpTimeouts(
      * Returns the same timeouts with another one for handshakes.
      *
      * @param tlsHandshake how long a handshake may take
-     * @return the changed timeouts
      */
     public HttpTimeouts withTlsHandshake(Duration tlsHandshake) {
         return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, idle, tlsHandshake, responseStall);
@@ -100,7 +96,6 @@ public record HttpTimeouts(
      * Returns the same timeouts with another one for unread responses.
      *
      * @param responseStall how long a response may wait for a client that does not read
-     * @return the changed timeouts
      */
     public HttpTimeouts withResponseStall(Duration responseStall) {
         return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, idle, tlsHandshake, responseStall);

@@ -32,7 +32,6 @@ final class IdleConnections {
 
     /** A connection that can be evicted while it is idle. */
     interface Connection {
-        /** Returns whether it is open. */
         boolean isOpen();
 
         /** Returns whether it may be evicted. */

@@ -57,11 +57,7 @@ final class ServerConnection implements IdleConnections.Connection {
         /** Returns whether connections are closed as soon as they have no request. */
         boolean isDrained();
 
-        /**
-         * Counts a request that a connection has refused, without a known path.
-         *
-         * @param status the status of the response
-         */
+        /** Counts a request that a connection has refused, without a known path. */
         void countRefusal(int status);
     }
 
@@ -262,7 +258,6 @@ final class ServerConnection implements IdleConnections.Connection {
     /**
      * Closes the connection if a timeout has expired.
      *
-     * @param now the time
      * @param elapsed the nanoseconds since the last check
      */
     void check(long now, long elapsed) {

@@ -33,7 +33,6 @@ public final class RepositoryHandler {
      * Creates the handler of one event loop.
      *
      * @param server the server that has the models
-     * @param limits the limits of bodies
      * @param context the event loop
      */
     public RepositoryHandler(InferenceServer server, BodyLimits limits, Context context) {
@@ -70,7 +69,6 @@ public final class RepositoryHandler {
         }
     }
 
-    /** Refuses a request that names a repository. */
     public void refuseRepositoryName(HttpServerRequest request, String model) {
         refuse(
                 request,

@@ -26,8 +26,6 @@ public final class SharedMemoryHandler {
     /**
      * Creates the handler of one event loop.
      *
-     * @param server the server that has the memory
-     * @param limits the limits of bodies
      * @param context the event loop
      * @param isCuda whether the memory is that of GPUs
      */

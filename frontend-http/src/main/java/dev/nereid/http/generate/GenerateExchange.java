@@ -56,10 +56,6 @@ final class GenerateExchange implements ResponseObserver {
      * Prepares a request.
      *
      * @param inferRequest the request to submit
-     * @param request the HTTP request
-     * @param loop the event loop
-     * @param writer writes the response
-     * @param jsonMemory limits the memory of long texts
      * @param maxInlineBytes the longest text that the event loop writes; a worker writes longer ones
      */
     GenerateExchange(

@@ -50,9 +50,6 @@ final class GenerateRequestReader {
     /**
      * Creates the reader of a request.
      *
-     * @param model the requested model
-     * @param body the whole body
-     * @param memory the memory of the inputs
      * @param maxTensorBytes the largest input that is accepted
      */
     GenerateRequestReader(ModelMetadata model, MemorySegment body, RequestMemory memory, long maxTensorBytes) {

@@ -52,7 +52,6 @@ final class GenerateResponseWriter {
     /**
      * Writes a long response in chunks, on any thread, and closes it.
      *
-     * @param isEvent whether it is an event of a stream
      * @throws InferenceException if it cannot be written
      * @throws CancellationException if the client is gone
      */

@@ -81,10 +81,6 @@ final class GenerateStreamExchange implements ResponseObserver {
      * Prepares a request.
      *
      * @param inferRequest the request to submit
-     * @param request the HTTP request
-     * @param loop the event loop
-     * @param writer writes the events
-     * @param jsonMemory limits the memory of long texts
      * @param maxInlineBytes the longest event that the event loop writes; a worker writes longer ones
      */
     GenerateStreamExchange(

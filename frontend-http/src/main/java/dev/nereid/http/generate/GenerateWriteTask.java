@@ -28,8 +28,6 @@ final class GenerateWriteTask implements Runnable {
      * Takes ownership of a response.
      *
      * @param abandoned whether the client is gone
-     * @param memory limits the memory of all texts
-     * @param isEvent whether it is an event of a stream
      */
     GenerateWriteTask(InferResponse response, BooleanSupplier abandoned, JsonMemoryLimiter memory, boolean isEvent) {
         this.response = response;
@@ -60,7 +58,6 @@ final class GenerateWriteTask implements Runnable {
         return chunks;
     }
 
-    /** Returns the error of the writing. */
     Optional<InferenceException> error() {
         return error;
     }

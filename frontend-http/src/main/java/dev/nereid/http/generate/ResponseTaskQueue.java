@@ -22,7 +22,6 @@ final class ResponseTaskQueue {
     /**
      * Creates the queue of a response.
      *
-     * @param loop the event loop
      * @param abort ends the response, unless it has ended; run by the event loop after a task that threw
      */
     ResponseTaskQueue(EventLoopExecutor loop, Runnable abort) {

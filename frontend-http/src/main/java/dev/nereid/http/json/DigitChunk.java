@@ -52,7 +52,6 @@ final class DigitChunk {
      * Returns the value of the first digits.
      *
      * @param chunk the characters
-     * @param count the number of digits
      */
     static long value(long chunk, int count) {
         // Zeros replace leading digits; in two shifts, since one shift cannot be by 64.

@@ -3,9 +3,7 @@ package dev.nereid.http.json;
 /**
  * Name, datatype and shape of a JSON input. Immutable, but for the array, which is never changed.
  *
- * @param name the name of the input
  * @param datatype the name of the element type
- * @param dims the dimensions
  */
 public @SuppressWarnings("ArrayRecordComponent") // Never compared.
 record InputMetadata(String name, String datatype, long[] dims) {}

@@ -27,7 +27,6 @@ public final class JsonChunks implements AutoCloseable {
      * Creates an empty text.
      *
      * @param abandoned whether the client is gone; called by the writing thread
-     * @param memory limits the memory of all texts
      */
     public JsonChunks(BooleanSupplier abandoned, JsonMemoryLimiter memory) {
         this.abandoned = abandoned;

@@ -20,7 +20,6 @@ final class JsonFloats {
     /**
      * Writes floats, with a comma behind each.
      *
-     * @param values the floats
      * @param first the index of the first one to write
      * @param count the number of floats, at most {@link #MAX_COUNT}
      * @param target the target, with {@link #MAX_BYTES} writable bytes for each

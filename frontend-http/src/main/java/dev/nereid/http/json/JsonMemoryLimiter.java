@@ -38,7 +38,6 @@ public final class JsonMemoryLimiter {
         }
     }
 
-    /** Releases reserved memory. */
     public void release(long bytes) {
         reserved.addAndGet(-bytes);
     }

@@ -57,7 +57,6 @@ public final class JsonNumber {
     /**
      * Reads a number; anything else is a syntax error.
      *
-     * @param json the JSON text
      * @param from the offset at which a number is expected
      * @return the offset after the number
      */

@@ -92,7 +92,6 @@ public final class JsonReader {
         return window.get(at);
     }
 
-    /** Returns the next byte and reads it. */
     byte take() {
         byte next = peek();
         at++;

@@ -20,7 +20,6 @@ final class JsonStrings {
     /**
      * Checks an escape.
      *
-     * @param text the JSON text
      * @param escape the offset of the backslash
      * @param end the offset of the text's end
      * @return the offset after the escape, or after both halves of a surrogate pair

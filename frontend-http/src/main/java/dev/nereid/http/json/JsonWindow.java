@@ -44,7 +44,6 @@ final class JsonWindow {
         return end;
     }
 
-    /** Returns the whole text. */
     MemorySegment text() {
         return text;
     }

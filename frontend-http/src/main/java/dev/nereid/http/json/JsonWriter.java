@@ -60,7 +60,6 @@ public final class JsonWriter {
         }
     }
 
-    /** Returns the size of the text. */
     public int size() {
         return size;
     }
@@ -135,7 +134,6 @@ public final class JsonWriter {
         return this;
     }
 
-    /** Writes a string in quotes. */
     public JsonWriter string(String text) {
         int length = text.length();
         raw('"');
@@ -190,7 +188,6 @@ public final class JsonWriter {
         return digits(Math.abs(value));
     }
 
-    /** Writes an unsigned number. */
     JsonWriter unsigned(long value) {
         if (value < 0) {
             return raw(Long.toUnsignedString(value));

@@ -65,7 +65,6 @@ public final class AgentChain {
      *
      * @param model the name of the model
      * @param configured its agents in the order of the configuration
-     * @param configJson returns its configuration as JSON
      * @param source finds the agents
      */
     AgentChain(String model, List<Configured> configured, Supplier<String> configJson, Source source) {
@@ -88,7 +87,6 @@ public final class AgentChain {
      * Calls the agents before the model's files are read. Called once, first of all.
      *
      * @param directory the directory of the model in the repository
-     * @return the directory to load from
      * @throws InferenceException with the reason of the agent that failed, or if one is unknown; the chain has ended then
      */
     public Path load(Path directory) {

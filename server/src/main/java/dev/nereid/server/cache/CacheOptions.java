@@ -33,8 +33,6 @@ public record CacheOptions(
     /**
      * Asks for a cache that sees no environment variables.
      *
-     * @param name the cache's name
-     * @param settings its settings by name
      * @param directories the directories of plugins with caches
      */
     public CacheOptions(String name, Map<String, String> settings, List<Path> directories) {
@@ -45,7 +43,6 @@ public record CacheOptions(
      * Asks for a cache in the server's own memory.
      *
      * @param bytes how much it keeps
-     * @return the options
      */
     public static CacheOptions local(long bytes) {
         return new CacheOptions(LOCAL, Map.of(SIZE, String.valueOf(bytes)), List.of());

@@ -152,7 +152,6 @@ final class LocalCache implements ResponseCache {
      * Stores an entry, unless the key has one, or the cache is closed.
      *
      * @param evicted receives the entries that were removed for it, to be closed by the caller
-     * @return whether it is stored
      */
     private boolean put(CacheKey key, StoredEntry entry, List<StoredEntry> evicted) {
         lock.lock();

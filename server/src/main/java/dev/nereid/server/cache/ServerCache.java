@@ -34,7 +34,6 @@ public final class ServerCache implements AutoCloseable {
     /**
      * Opens a cache. Blocks while a plugin does.
      *
-     * @param options which one
      * @param environment the version of the SPI that plugins are checked against, and the directory for copies of their
      *     jars
      * @return the cache, owned by the caller

@@ -189,7 +189,6 @@ final class ModelCheck implements AutoCloseable {
         return lease;
     }
 
-    /** Closes the backends. */
     @Override
     public void close() {
         leases.values().forEach(BackendLease::close);

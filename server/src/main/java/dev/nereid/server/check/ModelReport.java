@@ -14,7 +14,6 @@ import java.util.TreeSet;
 /**
  * The result of the check of one model. Immutable.
  *
- * @param name the model's name
  * @param file the configuration file; the model's directory if there is none
  * @param versions the versions that would be served; empty if they could not be found out
  * @param config the completed configuration of the highest version, as far as it could be completed

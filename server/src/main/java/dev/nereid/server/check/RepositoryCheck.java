@@ -44,7 +44,6 @@ public final class RepositoryCheck {
      * Checks models up to their completion by their backends.
      *
      * @param options the options with which the models would be served
-     * @return the report
      * @throws InferenceException if a repository cannot be read
      */
     public static CheckReport run(ServerOptions options) {

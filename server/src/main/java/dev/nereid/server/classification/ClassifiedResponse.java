@@ -128,12 +128,7 @@ final class ClassifiedResponse implements InferResponse {
         }
     }
 
-    /**
-     * Leases the classes of an output, and the output, which keeps the request in flight.
-     *
-     * @param tensor the classes
-     * @param memory their memory
-     */
+    /** Leases the classes of an output, and the output, which keeps the request in flight. */
     private record ClassesLease(Tensor tensor, ReferenceCountedMemory memory, TensorLease output, AtomicBoolean closed)
             implements TensorLease {
         @Override

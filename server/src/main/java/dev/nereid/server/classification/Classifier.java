@@ -58,7 +58,6 @@ public final class Classifier {
     /**
      * Returns the labels of an output.
      *
-     * @param output the name of the output
      * @return the labels in the order of its elements; empty if it has none
      */
     public List<String> labels(String output) {

@@ -30,7 +30,6 @@ public final class ClassifyingObserver extends ForwardingObserver {
      * Wraps the observer of a request.
      *
      * @param classifier computes the classes
-     * @param requested the outputs of the request
      * @param observer notified of the outcome
      */
     public ClassifyingObserver(Classifier classifier, List<RequestedOutput> requested, ResponseObserver observer) {

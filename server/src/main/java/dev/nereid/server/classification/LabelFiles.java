@@ -19,7 +19,6 @@ public final class LabelFiles {
     /**
      * Reads the labels of a model.
      *
-     * @param directory the model's directory
      * @param config the model's configuration
      * @return the labels of each output that has a file, in the order of its elements; an empty text is no label
      * @throws InferenceException {@link ErrorCode#INTERNAL} if a file cannot be read, {@link ErrorCode#UNSUPPORTED} if

@@ -35,7 +35,6 @@ public final class ModelClients {
     /**
      * Creates clients that refuse requests until {@link #serve}.
      *
-     * @param models the models of the server
      * @param loads knows which thread loads which model
      * @param dependencies knows which models need which others
      */
@@ -45,11 +44,7 @@ public final class ModelClients {
         this.dependencies = dependencies;
     }
 
-    /**
-     * Passes requests to a server from now on.
-     *
-     * @param serving the server of the models
-     */
+    /** Passes requests to a server from now on. */
     public void serve(InferenceServer serving) {
         server = serving;
     }

@@ -91,7 +91,6 @@ public final class ConfigCompletion {
      * of a model.
      *
      * @param config the configuration as read; empty if the model has none
-     * @param directoryName the name of the model's directory
      * @param versionEntries the entries of the first version's directory, in the order of the names as text; names of
      *     directories end in {@code /}; empty if there is no version
      * @return the completed configuration
@@ -304,7 +303,6 @@ public final class ConfigCompletion {
      * missing properties, and the tensors of a list that is not configured.
      *
      * @param config the configuration before its completion
-     * @param completed the completed configuration
      * @return one warning with all of them; empty if all is as configured
      */
     public static List<String> replaced(ModelConfig config, ModelConfig completed, long version) {

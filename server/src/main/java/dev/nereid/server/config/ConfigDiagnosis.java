@@ -65,7 +65,6 @@ public final class ConfigDiagnosis {
      */
     record Decoded(String text, Optional<ConfigProblem> problem) {}
 
-    /** Decodes the content of a file. */
     static Decoded decode(byte[] content) {
         CharBuffer text = CharBuffer.allocate(content.length);
         ByteBuffer bytes = ByteBuffer.wrap(content);

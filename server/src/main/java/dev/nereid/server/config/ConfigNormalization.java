@@ -26,7 +26,6 @@ public final class ConfigNormalization {
     /**
      * Fills in the defaults that need no backend. Applying it twice is the same as once.
      *
-     * @param config a configuration
      * @return the configuration with version policy, preferred batch sizes, idle time and pinned memory filled in
      */
     public static ModelConfig normalize(ModelConfig config) {
@@ -77,7 +76,6 @@ public final class ConfigNormalization {
      * Fills in the groups of instances. There is at least one, each with name, kind, count and devices. Ensembles have
      * none and are returned as they are.
      *
-     * @param config a configuration
      * @param traits the traits of the model's backend, with the kind and count of default instances
      * @param gpus the numbers of the graphics processors that instances may run on; empty if there are none
      * @return the configuration with its groups filled in

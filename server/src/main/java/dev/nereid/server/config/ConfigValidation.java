@@ -39,7 +39,6 @@ public final class ConfigValidation {
      * Checks everything that can be checked without the backend. That is all but inputs, outputs and instance groups.
      *
      * @param config a normalized configuration
-     * @param directoryName the name of the model's directory
      */
     public static void check(ModelConfig config, String directoryName) {
         checkIdentity(config, directoryName);

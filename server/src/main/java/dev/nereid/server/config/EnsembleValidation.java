@@ -38,7 +38,6 @@ final class EnsembleValidation {
         }
     }
 
-    /** Checks an ensemble. */
     static void check(ModelConfig config) {
         checkFields(config);
         Map<String, Node> nodes = new TreeMap<>();

@@ -35,7 +35,6 @@ final class InitialStates {
      *
      * @param config a checked configuration
      * @param described the same states, as the backend sees them
-     * @param directory the directory of the model
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if a file is too short, {@link ErrorCode#INTERNAL} if
      *     it cannot be read, {@link ErrorCode#UNSUPPORTED} if it lies elsewhere
      */
@@ -106,7 +105,6 @@ final class InitialStates {
      * Checks that the files of initial states are there, without reading them.
      *
      * @param config the completed configuration
-     * @param directory the directory of the model
      * @throws InferenceException as for {@link #of}, but for the length
      */
     static void checkFiles(ModelConfig config, Path directory) {

@@ -32,7 +32,6 @@ public final class ModelConfigJson {
     /**
      * Prints a configuration.
      *
-     * @param config the configuration
      * @return a JSON object on one line
      */
     public static String write(ModelConfig config) {

@@ -32,7 +32,6 @@ public final class ModelSettingsReader {
      *
      * @param config a configuration; if it is to be completed yet, inputs and outputs may be missing
      * @param version the version to be loaded
-     * @return the settings
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if an input or output has no data type, or if the
      *     configuration of batch inputs, batch outputs or sequences is wrong
      */
@@ -43,8 +42,6 @@ public final class ModelSettingsReader {
     /**
      * Returns the settings for a backend that is to complete a configuration. Inputs and outputs without a data type
      * are only in the JSON.
-     *
-     * @param config the configuration so far
      */
     public static ModelSettings settingsSoFar(ModelConfig config, long version) {
         return settings(
@@ -136,7 +133,6 @@ public final class ModelSettingsReader {
      *
      * @param config a completed, checked configuration
      * @param versions the versions to list, in rising order
-     * @return the description
      */
     public static ModelMetadata description(ModelConfig config, List<Long> versions) {
         return new ModelMetadata(

@@ -57,7 +57,6 @@ public final class Placeholders {
     /**
      * Returns the end of an error message about a model with a configuration.
      *
-     * @param config the configuration
      * @return the first field with a placeholder; empty if there is none
      */
     public static String hint(ModelConfig config) {
@@ -67,7 +66,6 @@ public final class Placeholders {
     /**
      * Lists the fields that have placeholders.
      *
-     * @param config the configuration
      * @return the first fields, with their values
      */
     public static List<String> of(ModelConfig config) {

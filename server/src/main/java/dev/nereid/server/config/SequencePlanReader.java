@@ -40,7 +40,6 @@ public final class SequencePlanReader {
      * Checks that the files of initial states are there, without reading them.
      *
      * @param config the completed configuration
-     * @param directory the directory of the model
      * @throws InferenceException if one is missing, is no file, or lies elsewhere
      */
     public static void checkFiles(ModelConfig config, Path directory) {

@@ -26,7 +26,6 @@ final class SequenceTensors {
     /**
      * Returns the description; fails if the entry of a control or a state is wrong.
      *
-     * @param config a configuration with sequence batching
      * @param maxIdle how long a sequence may have no request
      */
     static SequenceBatching of(ModelConfig config, Duration maxIdle) {
@@ -127,7 +126,6 @@ final class SequenceTensors {
     /**
      * One of the lists with the values for false and true.
      *
-     * @param name its name in the configuration
      * @param count how many values it has
      */
     private record Values(DataType type, String name, int count) {}

@@ -16,8 +16,6 @@ public final class UnsupportedFeatures {
     /**
      * Lists settings that are accepted and have no effect. The model's responses are right without them.
      *
-     * @param config the configuration
-     * @param rateLimited whether the server has a rate limiter
      * @return the names of the settings
      */
     public static List<String> ignored(ModelConfig config, boolean rateLimited) {

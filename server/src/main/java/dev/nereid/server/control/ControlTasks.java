@@ -274,7 +274,6 @@ final class ControlTasks {
     /**
      * Waits for a task, on a thread that may block.
      *
-     * @param outcome the stage of the task
      * @throws InferenceException if the task failed
      */
     static void await(CompletionStage<Void> outcome) throws InterruptedException {

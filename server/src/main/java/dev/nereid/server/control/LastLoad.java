@@ -8,7 +8,6 @@ import inference.ModelConfig;
  *
  * @param config its configuration before its backend was involved
  * @param hasMaxBatchSize whether {@code max_batch_size} was written, also as 0
- * @param source its files
  * @param plugin the digest of the plugin of its backend
  */
 record LastLoad(ModelConfig config, boolean hasMaxBatchSize, ModelSource source, String plugin) {

@@ -37,7 +37,6 @@ final class LoadBatch {
      * Creates a batch, and begins nothing.
      *
      * @param models the keys of the models, in the order of their loads
-     * @param load loads a model
      */
     LoadBatch(Collection<String> models, Function<String, CompletionStage<Void>> load) {
         this.load = load;
@@ -99,7 +98,6 @@ final class LoadBatch {
         }
     }
 
-    /** Returns whether all loads have ended. */
     boolean isDone() {
         for (CompletableFuture<Void> outcome : outcomes.values()) {
             if (!outcome.isDone()) {

@@ -23,7 +23,6 @@ record LoadFailures(FatalErrorHandler fatalErrors) {
      * Clients see paths within the repository alone; the log has the whole ones.
      *
      * @param config its configuration, as far as it is known
-     * @param cause the error or exception
      */
     InferenceException of(ModelDirectory directory, ModelConfig config, Throwable cause) {
         return switch (cause) {

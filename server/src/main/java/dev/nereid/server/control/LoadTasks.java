@@ -112,7 +112,6 @@ final class LoadTasks implements RepositoryPoller.Actions {
      * are large.
      *
      * @param model its key
-     * @param load the request
      * @return as {@link #load(String)}
      */
     CompletionStage<Void> load(String model, ModelControl.Load load) {

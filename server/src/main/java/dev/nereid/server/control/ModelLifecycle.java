@@ -70,7 +70,6 @@ public final class ModelLifecycle {
      * Creates the life cycle of a repository's models.
      *
      * @param repository where the models lie
-     * @param backends the backends that load them
      * @param options how they are loaded
      * @param controlOptions when they are loaded and unloaded
      * @param environment memory and clock of their schedulers

@@ -136,7 +136,6 @@ final class ModelLoader {
      * @param source the configuration and files of the model
      * @param isWhole whether all versions are loaded, also versions with unchanged files
      * @param isForced whether responses that were cached before are not used again
-     * @param requirer loads the models that its backend requires
      * @return waits for the close of instances that were removed, a minute at most
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it cannot be loaded; the catalog has the reason
      */

@@ -18,7 +18,6 @@ import java.util.Optional;
  * @param isOverridden whether a client sent the files
  */
 record ModelSource(Optional<WrittenConfig> config, ModelFingerprint files, ModelFiles holder, boolean isOverridden) {
-    /** Returns the model's directory. */
     ModelDirectory directory() {
         return holder.directory();
     }

@@ -56,7 +56,6 @@ final class OverrideWriter {
     /**
      * Writes the files of a load.
      *
-     * @param key the model's key
      * @param files the content of the files by their paths in the model's directory
      * @return the files, in use by the caller
      * @throws InferenceException a {@linkplain InferenceException#isClientError client error} if they are too many or too

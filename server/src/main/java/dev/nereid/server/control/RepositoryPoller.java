@@ -68,7 +68,6 @@ final class RepositoryPoller implements AutoCloseable {
      * @param plugins reads the state of the plugins; blocks
      * @param actions loads and unloads them
      * @param state decides
-     * @param clocks the clock and the timer
      * @param executor runs the scans
      */
     RepositoryPoller(

@@ -131,7 +131,6 @@ final class DecisionExecutor implements AutoCloseable {
         return loads.sum();
     }
 
-    /** Returns the number of evictions. */
     long evictionCount() {
         return evictions.sum();
     }

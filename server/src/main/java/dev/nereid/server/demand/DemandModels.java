@@ -86,9 +86,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
      * Queues a request until its model is loaded. The wait ends at the deadline of the request, when its queue timeout
      * expires, and after the longest wait of the options.
      *
-     * @param key the model's key
      * @param request the request; its memory belongs to this object from now on
-     * @param observer the observer of its responses
      * @param arrivedNanos when the server received it
      * @param submission takes the request when the model is loaded
      * @return the handle by which the caller cancels the request

@@ -3,7 +3,6 @@ package dev.nereid.server.demand;
 /**
  * How a loaded model is used at a moment. Immutable.
  *
- * @param key the model's key
  * @param usedNanos when it was last used, on the scale of {@link System#nanoTime()}
  * @param isIdle whether nothing uses it
  */

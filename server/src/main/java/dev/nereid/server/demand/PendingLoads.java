@@ -72,7 +72,6 @@ final class PendingLoads {
         this.end = end;
     }
 
-    /** Adds a request to the queue of its model. */
     void add(String model, LoadWaiter request) {
         Queue queue;
         boolean isFirst;

@@ -32,7 +32,6 @@ final class DependencyGraph {
      *
      * @param model the model's name
      * @param needed the models that it needs itself
-     * @return the changed graph
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if models would need each other
      */
     DependencyGraph with(String model, Collection<String> needed) {

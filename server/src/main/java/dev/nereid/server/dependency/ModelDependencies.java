@@ -40,7 +40,6 @@ public final class ModelDependencies {
     /**
      * A load in progress. Immutable.
      *
-     * @param before the models that the model needed before
      * @param needed the models that it needs if the load succeeds
      * @param waited whether it waited for another model
      */
@@ -220,7 +219,6 @@ public final class ModelDependencies {
      * Returns whether a model was unloaded because one that it needs was, and is to be loaded again.
      *
      * @param model its key
-     * @return whether it waits
      */
     public boolean isWaiting(String model) {
         lock.lock();
@@ -283,7 +281,6 @@ public final class ModelDependencies {
      *
      * @param model its key
      * @param withNeeded whether models that only it needed are unloaded too
-     * @return the models that are unloaded with it
      */
     public Unloads unload(String model, boolean withNeeded) {
         lock.lock();
@@ -304,7 +301,6 @@ public final class ModelDependencies {
      * Records that a model is unloaded because nothing needs it any more, unless that has changed.
      *
      * @param model its key
-     * @return whether it is to be unloaded
      */
     public boolean unloadUnused(String model) {
         lock.lock();

@@ -24,7 +24,6 @@ public final class DependentEnsembles {
     /**
      * Creates the checks of a server.
      *
-     * @param models the models of the server
      * @param dependencies which models need which others
      * @param ensembles checks one ensemble
      */

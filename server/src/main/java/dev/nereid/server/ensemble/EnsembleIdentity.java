@@ -19,7 +19,6 @@ import java.util.concurrent.Executor;
  *
  * @param own identifies the ensemble without its steps
  * @param steps the model of each step, by its key
- * @param models the models of the server
  * @param background computes the identities of steps that were loaded after the ensemble
  */
 record EnsembleIdentity(LoadIdentity own, List<ModelRef> steps, ServedModels models, Executor background)

@@ -48,7 +48,6 @@ public final class EnsembleLoader {
     /**
      * Creates the loader of a server's ensembles.
      *
-     * @param models the models of the server
      * @param options how models are loaded
      * @param environment the services of their schedulers
      * @param meters the statistics of the versions
@@ -75,7 +74,6 @@ public final class EnsembleLoader {
     /**
      * Loads a version of an ensemble.
      *
-     * @param prepared the ensemble
      * @return the version, ready to serve, owned by the caller
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the configuration does not fit
      *     the models of the steps
@@ -126,7 +124,6 @@ public final class EnsembleLoader {
     /**
      * Returns whether an ensemble fits the models of its steps, as they serve now.
      *
-     * @param prepared the ensemble
      * @return whether it fits; a load may fail nevertheless, such as for its labels
      */
     public boolean isFitting(PreparedModel prepared) {
@@ -179,7 +176,6 @@ public final class EnsembleLoader {
      * Checks a loaded ensemble against models that are to replace serving ones. Its data flow was planned for steps of
      * one response or of many, so the number of responses may not change.
      *
-     * @param ensemble its configuration
      * @param refs the models of its steps
      * @param candidates the configurations of the new models, by key and version
      * @return the configuration of the ensemble as it would be loaded

@@ -14,11 +14,7 @@ import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
 
-/**
- * Finds the models that the steps of ensembles name. Immutable; safe for use by any thread.
- *
- * @param models the models of the server
- */
+/** Finds the models that the steps of ensembles name. Immutable; safe for use by any thread. */
 record EnsembleSteps(ServedModels models, ModelDependencies dependencies) {
     /**
      * Returns the model of each step, as it was found and loaded for the ensemble. If there is none, it searches the

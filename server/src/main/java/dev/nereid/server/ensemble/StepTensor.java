@@ -12,9 +12,7 @@ import java.util.stream.Stream;
  * A tensor of an ensemble as one model has it. Immutable.
  *
  * @param model the name of the model
- * @param type its type
  * @param dims its dimensions without batch dimension
- * @param batches whether the model has a batch dimension
  */
 record StepTensor(String model, DataType type, List<Long> dims, boolean batches) {
     /**

@@ -33,7 +33,6 @@ final class StepValidation {
      * Checks an ensemble.
      *
      * @param ensemble its configuration, which was checked without the models of its steps
-     * @param steps the configuration of the model of each step
      * @return the configuration, which says whether the ensemble is decoupled
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if a step does not fit
      */

@@ -61,7 +61,6 @@ public final class ModelExecutor implements Executor {
 
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /** The placement of the threads. */
     private volatile ThreadPlacement placement = ThreadPlacement.ANYWHERE;
 
     /**
@@ -110,11 +109,7 @@ public final class ModelExecutor implements Executor {
         }
     }
 
-    /**
-     * Changes where threads run. Each thread moves before its next task.
-     *
-     * @param changed places the calling thread
-     */
+    /** Changes where threads run. Each thread moves before its next task. */
     public void place(ThreadPlacement changed) {
         placement = changed;
     }

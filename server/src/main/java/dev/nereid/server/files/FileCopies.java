@@ -39,7 +39,6 @@ public final class FileCopies implements AutoCloseable {
     /**
      * Returns the copies of one version of a model.
      *
-     * @param model the directory of the model
      * @return its copies, none at first, owned by the caller
      */
     public VersionFiles of(ModelDirectory model) {

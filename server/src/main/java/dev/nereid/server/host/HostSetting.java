@@ -57,7 +57,6 @@ public record HostSetting(String policy, String name, String value) {
         }
     }
 
-    /** Returns the setting as it is read. */
     @Override
     public String toString() {
         return policy + "," + name + "=" + value;

@@ -4,7 +4,6 @@ package dev.nereid.server.instance;
  * An instance that executes at this moment. Immutable.
  *
  * @param model the model's name
- * @param version the model's version
  * @param instance the instance's name
  */
 public record ExecutingInstance(String model, long version, String instance) {}

@@ -43,8 +43,6 @@ final class InstanceMemory implements AutoCloseable {
     /**
      * Creates the memory of an instance.
      *
-     * @param instance the name of the instance
-     * @param memory the tensor memory of the server
      * @param owner the model, which reports memory that it forgets
      */
     InstanceMemory(String instance, TensorMemory memory, ResponseHolder owner) {

@@ -49,18 +49,12 @@ public record InstanceOptions(
      * Replaces the processors that backends may use.
      *
      * @param number at least 1
-     * @return the changed options
      */
     public InstanceOptions withProcessors(int number) {
         return new InstanceOptions(number, gpus, parallel, hostPolicies, gpuLimits);
     }
 
-    /**
-     * Replaces the graphics processors that instances may run on.
-     *
-     * @param numbers their numbers
-     * @return the changed options
-     */
+    /** Replaces the graphics processors that instances may run on. */
     public InstanceOptions withGpus(int... numbers) {
         return new InstanceOptions(
                 processors, Arrays.stream(numbers).boxed().toList(), parallel, hostPolicies, gpuLimits);
@@ -70,26 +64,16 @@ public record InstanceOptions(
      * Replaces whether instances are created in parallel whatever their backend declares.
      *
      * @param always {@code true} to create them in parallel
-     * @return the changed options
      */
     public InstanceOptions withParallel(boolean always) {
         return new InstanceOptions(processors, gpus, always, hostPolicies, gpuLimits);
     }
 
-    /**
-     * Replaces the host policies.
-     *
-     * @return the changed options
-     */
     public InstanceOptions withHostPolicies(HostPolicies policies) {
         return new InstanceOptions(processors, gpus, parallel, policies, gpuLimits);
     }
 
-    /**
-     * Replaces the limits of the memory of GPUs.
-     *
-     * @return the changed options
-     */
+    /** Replaces the limits of the memory of GPUs. */
     public InstanceOptions withGpuLimits(GpuLoadLimits limits) {
         return new InstanceOptions(processors, gpus, parallel, hostPolicies, limits);
     }

@@ -14,7 +14,6 @@ import java.util.List;
 /**
  * The description of an instance before it is created. Immutable.
  *
- * @param name the name of its group and its number in it
  * @param device the device that it runs on
  * @param profiles the optimization profiles of its group
  * @param passive whether it is created but never executes

@@ -59,7 +59,6 @@ public final class InstanceStarts {
     /**
      * Waits until all instances of a load have started, or one has failed.
      *
-     * @param plans their plans
      * @param instances the instances, in the order of the plans
      * @throws BackendException as the first that failed
      * @throws InferenceException {@link ErrorCode#UNAVAILABLE} if the server stops, or the thread is interrupted

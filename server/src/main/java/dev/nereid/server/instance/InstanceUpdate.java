@@ -36,7 +36,6 @@ public record InstanceUpdate(List<Integer> sources, List<Integer> removed) {
      * in nothing but name and count, and its device in nothing. Among several, the one of the same name is preferred,
      * then the first that is left.
      *
-     * @param target the instances of the new configuration
      * @return the difference
      */
     public static InstanceUpdate of(List<InstancePlan> present, List<InstancePlan> target) {

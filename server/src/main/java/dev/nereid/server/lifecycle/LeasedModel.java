@@ -35,7 +35,6 @@ final class LeasedModel implements PaddedModel {
     /**
      * The resources of a load until its model is closed. Safe for use by any thread.
      *
-     * @param lease the lease on the backend
      * @param files the private copies of the model's files
      * @param executor runs tasks of the plugin; the rest is released after the last of them
      * @param responses the responses of other models that the plugin holds
@@ -95,7 +94,6 @@ final class LeasedModel implements PaddedModel {
         this.closing = closing;
     }
 
-    /** Returns the resources of its load. */
     Resources resources() {
         return resources;
     }

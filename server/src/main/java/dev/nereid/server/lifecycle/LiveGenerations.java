@@ -114,11 +114,7 @@ public final class LiveGenerations {
         return events;
     }
 
-    /**
-     * Sets the listener. Called before the first generation begins.
-     *
-     * @param follower follows all generations
-     */
+    /** Sets the listener. Called before the first generation begins. */
     public void follow(Listener follower) {
         listener = follower;
     }
@@ -166,7 +162,6 @@ public final class LiveGenerations {
     /**
      * Suspends all generations of a model, if nothing uses any of them. Each is then to be {@linkplain #drain drained}.
      *
-     * @param generations the generations that serve
      * @return whether all are suspended; otherwise none is
      */
     public boolean suspend(Collection<Generation> generations) {
@@ -185,7 +180,6 @@ public final class LiveGenerations {
      * Prepares the replacement of a generation. Requests of its sequences find it by {@link #following}, so that none
      * is lost when the catalog leads other requests to the new generation. Never blocks.
      *
-     * @param generation a generation that serves
      * @param whenClosed as for {@link #drain}
      * @return to be run when no other request finds the generation any more: drains it when its sequences have ended
      */
@@ -225,9 +219,7 @@ public final class LiveGenerations {
     /**
      * Acquires a lease on the replaced generation on which a sequence began.
      *
-     * @param key the model's key
      * @param ref the version that the client means
-     * @param id the sequence
      * @return the generation; {@code null} if the sequence lives on none
      */
     @Nullable
@@ -245,9 +237,6 @@ public final class LiveGenerations {
     /**
      * Ends a sequence on all replaced generations of a version, after its requests that wait: it starts again on another
      * one.
-     *
-     * @param id the sequence
-     * @param other the generation on which it starts
      */
     void startedAgain(Sequence.Id id, Generation other) {
         ModelRef version = new ModelRef(other.key(), other.model().version());

@@ -38,7 +38,6 @@ final class LoadId {
      *
      * @param config its completed configuration
      * @param plugin the digest of the plugin that loads it
-     * @param directory the directory of its model
      * @return a text, equal for equal configurations, plugins and files; files of other versions do not count
      * @throws InferenceException if the files cannot be read
      */

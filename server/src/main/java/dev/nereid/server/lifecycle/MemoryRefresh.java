@@ -30,8 +30,6 @@ public final class MemoryRefresh {
      *
      * @param live is notified of changes
      * @param threads run the calls of backends, which may block
-     * @param nanoTime the clock
-     * @param fatalErrors handles errors of backends
      */
     public MemoryRefresh(LiveGenerations live, Executor threads, LongSupplier nanoTime, FatalErrorHandler fatalErrors) {
         this.live = live;
@@ -40,11 +38,7 @@ public final class MemoryRefresh {
         this.fatalErrors = fatalErrors;
     }
 
-    /**
-     * Begins to refresh the memory of a generation, unless that was done within a second or is being done.
-     *
-     * @param generation a generation that serves
-     */
+    /** Begins to refresh the memory of a generation, unless that was done within a second or is being done. */
     public void request(Generation generation) {
         ReportedMemory memory = generation.model().memory();
         long now = nanoTime.getAsLong();

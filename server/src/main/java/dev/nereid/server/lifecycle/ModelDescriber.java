@@ -63,7 +63,6 @@ public final class ModelDescriber {
      * Estimates the memory of a version, for backends that do not report it.
      *
      * @param fileBytes the size of the version's files
-     * @return the bytes
      */
     public static long estimatedBytes(long fileBytes) {
         return fileBytes + OVERHEAD_BYTES;
@@ -115,7 +114,6 @@ public final class ModelDescriber {
     /**
      * Describes a model that serves.
      *
-     * @param generations its versions
      * @param isKept whether it is never evicted, whatever its configuration says
      * @return the model, with the memory of the generations
      */

@@ -57,22 +57,12 @@ public final class ModelEntry {
         latestDescription = highest == null ? null : highest.model().description(ready);
     }
 
-    /**
-     * Creates the entry of a model as a whole, before its versions are known.
-     *
-     * @param key the model's key
-     * @param before the states of the versions that served before
-     */
+    /** Creates the entry of a model as a whole, before its versions are known. */
     public static ModelEntry of(String key, VersionState overall, NavigableMap<Long, VersionState> before) {
         return new ModelEntry(ModelKey.name(key), overall, false, before);
     }
 
-    /**
-     * Creates the entry of a model that could not be loaded because no version was there.
-     *
-     * @param key the model's key
-     * @param before the states of the versions that served before
-     */
+    /** Creates the entry of a model that could not be loaded because no version was there. */
     public static ModelEntry withoutVersions(
             String key, VersionState overall, NavigableMap<Long, VersionState> before) {
         return new ModelEntry(ModelKey.name(key), overall, true, before);
@@ -81,7 +71,6 @@ public final class ModelEntry {
     /**
      * Creates the entry of a model with versions.
      *
-     * @param key the model's key
      * @param versions the states of its versions
      */
     public static ModelEntry of(String key, NavigableMap<Long, VersionState> versions) {
@@ -162,7 +151,6 @@ public final class ModelEntry {
         return highest;
     }
 
-    /** Returns whether a version serves. */
     boolean serves() {
         return latest != null;
     }

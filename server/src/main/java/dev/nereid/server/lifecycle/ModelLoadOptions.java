@@ -57,7 +57,6 @@ public record ModelLoadOptions(
          * library.
          *
          * @param model the name of the model
-         * @param backend the name of the backend
          * @param execution executes it, once
          * @param <T> the type of the result
          * @return the result of the execution
@@ -86,7 +85,6 @@ public record ModelLoadOptions(
      * Replaces whether backends complete configurations.
      *
      * @param complete {@code true} to complete them
-     * @return the changed options
      */
     public ModelLoadOptions withAutoComplete(boolean complete) {
         return new ModelLoadOptions(complete, configName, loadThreads, instances, limits, warnings, observer);
@@ -96,7 +94,6 @@ public record ModelLoadOptions(
      * Replaces the name of the configuration that takes precedence.
      *
      * @param name the name; empty for none
-     * @return the changed options
      */
     public ModelLoadOptions withConfigName(String name) {
         return new ModelLoadOptions(autoComplete, name, loadThreads, instances, limits, warnings, observer);
@@ -106,7 +103,6 @@ public record ModelLoadOptions(
      * Replaces how many models are loaded at a time.
      *
      * @param threads at least 1
-     * @return the changed options
      */
     public ModelLoadOptions withLoadThreads(int threads) {
         return new ModelLoadOptions(autoComplete, configName, threads, instances, limits, warnings, observer);
@@ -116,7 +112,6 @@ public record ModelLoadOptions(
      * Changes how instances are created.
      *
      * @param change returns the new options for the present ones
-     * @return the changed options
      */
     public ModelLoadOptions withInstances(UnaryOperator<InstanceOptions> change) {
         return new ModelLoadOptions(
@@ -128,7 +123,6 @@ public record ModelLoadOptions(
      *
      * @param requests the maximum of requests in flight; 0 for none
      * @param bytes the maximum of their input bytes; 0 for none
-     * @return the changed options
      */
     public ModelLoadOptions withLimits(long requests, long bytes) {
         return new ModelLoadOptions(
@@ -145,7 +139,6 @@ public record ModelLoadOptions(
      * Replaces the receiver of warnings about models and backends.
      *
      * @param receiver receives the name of a model, empty for none, and a warning; called by any thread
-     * @return the changed options
      */
     public ModelLoadOptions withWarnings(BiConsumer<String, String> receiver) {
         return new ModelLoadOptions(autoComplete, configName, loadThreads, instances, limits, receiver, observer);
@@ -155,7 +148,6 @@ public record ModelLoadOptions(
      * Replaces the observer of completions and loads.
      *
      * @param changed the observer; used by any thread
-     * @return the changed options
      */
     public ModelLoadOptions withObserver(LoadObserver changed) {
         return new ModelLoadOptions(autoComplete, configName, loadThreads, instances, limits, warnings, changed);

@@ -92,7 +92,6 @@ public final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
      * Begins a close on the calling thread.
      *
      * @param model the model's name
-     * @param version the version that is closed
      * @param instance the name of the instance that is closed; empty for the model
      * @return the step, to be closed at its end
      */

@@ -46,7 +46,6 @@ final class ModelNames {
         });
     }
 
-    /** Returns the keys of all models of a name. */
     Set<String> keys(String name) {
         return new TreeSet<>(keys.getOrDefault(name, Set.of()));
     }

@@ -42,9 +42,7 @@ public final class ModelPreparation {
     /**
      * Creates the preparation of a server's models.
      *
-     * @param backends the backends that load them
      * @param options how they are loaded
-     * @param rateLimited whether the server has a rate limiter
      * @param watch reports overdue preparations
      */
     public ModelPreparation(
@@ -59,7 +57,6 @@ public final class ModelPreparation {
     /**
      * Finds the file that configures a model.
      *
-     * @param directory its directory
      * @return an existing file; empty if there is none
      * @throws InferenceException if it is a pipe or a device
      */
@@ -70,7 +67,6 @@ public final class ModelPreparation {
     /**
      * Prepares a model with the configuration in its directory.
      *
-     * @param directory its directory
      * @return the model with at least one version to be loaded
      * @throws InferenceException as {@link #prepare(ModelDirectory, Optional)}
      */
@@ -81,7 +77,6 @@ public final class ModelPreparation {
     /**
      * Prepares a model. Its repository agents are called before its files are read, as its configuration says.
      *
-     * @param directory its directory
      * @param override a configuration that replaces the one in the directory; empty if none does
      * @return the model with at least one version to be loaded; its agents wait for the outcome of the load
      * @throws InferenceException if the configuration is wrong, requires an unsupported feature, or leaves no version, or
@@ -121,7 +116,6 @@ public final class ModelPreparation {
     /**
      * Prepares an update of a model that serves. Calls no repository agent.
      *
-     * @param directory its directory
      * @return the model, as for a load
      * @throws InferenceException as for a load
      * @throws ReloadRequiredException if it has agents
@@ -143,7 +137,6 @@ public final class ModelPreparation {
     /**
      * Returns the names of the models that a model needs, such as the models of an ensemble's steps. Calls no agent.
      *
-     * @param directory its directory
      * @param override a configuration that replaces the one in the directory; empty if none does
      * @return the names; empty also if the configuration cannot be read, for which {@link #prepare} has the reason
      */

@@ -31,11 +31,9 @@ public final class OnDemandModel implements Resolution {
      * A version that answers for its metadata, configuration and statistics while it is not loaded. Immutable.
      *
      * @param config the completed configuration
-     * @param json the configuration as JSON
      * @param description the metadata of this version alone
      * @param tags the labels of its metrics
      * @param meter the statistics, which go on when it is loaded again
-     * @param isCached whether its responses are cached
      * @param required the names of the models that it requires
      */
     record Version(

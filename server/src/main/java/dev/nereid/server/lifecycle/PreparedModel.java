@@ -16,7 +16,6 @@ import java.util.NavigableSet;
  * @param versions the versions to be loaded, at least one
  * @param agents its repository agents, which were called before its files were read
  * @param forcedLoad the identity of the last forced load, part of its load id; {@link #NOT_FORCED} without one
- * @param requirer loads the models that its backend requires
  */
 public record PreparedModel(
         ModelDirectory directory,
@@ -44,7 +43,6 @@ public record PreparedModel(
      * Returns the same model with a requirer.
      *
      * @param changed loads the models that its backend requires
-     * @return the changed model
      */
     public PreparedModel with(ModelRequirer changed) {
         return new PreparedModel(directory, config, configured, hasMaxBatchSize, versions, agents, forcedLoad, changed);

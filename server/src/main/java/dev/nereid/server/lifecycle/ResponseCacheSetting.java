@@ -10,12 +10,10 @@ import org.slf4j.LoggerFactory;
  * Response cache setting of a model. Immutable.
  *
  * @param model the model's name
- * @param enabled whether its configuration enables the response cache
  */
 public record ResponseCacheSetting(String model, boolean enabled) {
     private static final Logger LOG = LoggerFactory.getLogger(ResponseCacheSetting.class);
 
-    /** Reads the setting of a model. */
     public static ResponseCacheSetting of(ModelConfig config) {
         return new ResponseCacheSetting(
                 config.getName(), config.getResponseCache().getEnable());

@@ -69,8 +69,6 @@ public final class ServedModel implements AutoCloseable {
      *
      * @param memory the memory that the backend reports for the model, refreshed while it is loaded
      * @param namespace the namespace of the model; empty without namespaces
-     * @param identity the identity of the loaded files
-     * @param required the models that the version requires
      */
     record LoadFigures(
             ReportedMemory memory, Duration time, String namespace, LoadIdentity identity, RequiredModels required) {}
@@ -109,13 +107,10 @@ public final class ServedModel implements AutoCloseable {
     /**
      * Creates an ensemble, which has no backend and no instances.
      *
-     * @param config its configuration
      * @param settings the configuration as schedulers see it
      * @param scheduler executes its requests; owned and closed by the model
      * @param classifier finds the classes of its outputs
-     * @param time the duration of the load
      * @param identity the identity of its files and of the models of its steps
-     * @return the model
      */
     public static ServedModel ofEnsemble(
             String key,
@@ -156,7 +151,6 @@ public final class ServedModel implements AutoCloseable {
     /**
      * Returns the same model with other instances, in place of this one. This one must not be closed any more.
      *
-     * @param changed its configuration
      * @param instances its instances; its scheduler runs all but the passive ones
      */
     ServedModel with(ModelConfig changed, List<LoadedInstance> instances) {
@@ -377,7 +371,6 @@ public final class ServedModel implements AutoCloseable {
         return load.required().names();
     }
 
-    /** Returns the threads of the model's plugin. */
     private PluginThreads threads() {
         return model instanceof LeasedModel leased ? leased.resources().lease().threads() : PluginThreads.NONE;
     }
@@ -434,7 +427,6 @@ public final class ServedModel implements AutoCloseable {
                 .orElseGet(() -> new OverdueExecutions(tags(), 0, 0));
     }
 
-    /** Returns the faults of its backend. */
     ModelFaults faults() {
         PluginThreads threads = threads();
         long outOfMemory =

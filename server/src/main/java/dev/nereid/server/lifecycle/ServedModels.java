@@ -208,7 +208,6 @@ public final class ServedModels implements ModelCatalog {
     /**
      * Returns the labels of an output of a loaded version.
      *
-     * @param output the name of the output
      * @return the labels in the order of its elements; empty if it has none, or the version is not loaded
      */
     public List<String> labels(ModelRef model, String output) {
@@ -506,8 +505,6 @@ public final class ServedModels implements ModelCatalog {
     /**
      * Returns whether every version of every model serves or was unloaded on purpose. The backend of a model reports
      * whether it serves. A model that is loaded on demand counts only if it is pinned.
-     *
-     * @return whether all are ready
      */
     public boolean allReady() {
         return entries.keySet().stream()

@@ -42,7 +42,6 @@ public final class VersionCompletion {
      * Completes the configuration of a version from its files, and checks it.
      *
      * @param options how models are loaded
-     * @param prepared the version's model
      * @param lease a lease on the model's backend, owned by the caller
      * @param files the private copies of the version's files; closed here, but after the last task of the backend, as
      *     another lease is
@@ -85,12 +84,9 @@ public final class VersionCompletion {
     /**
      * The objects that the completion of a version shares with the load that follows.
      *
-     * @param prepared the version's model
-     * @param lease the lease on the model's backend
      * @param files the private copies of the version's files
      * @param executor runs tasks of the plugin
      * @param kept the objects that the plugin keeps until the end of the load
-     * @param required the models that it requires
      * @param parameters the parameters, which record their reads
      * @param waits the waits of the backend for slow work
      */

@@ -83,7 +83,6 @@ public final class VersionLoader {
     /**
      * Creates the loader of a server's versions.
      *
-     * @param backends the backends that load them
      * @param options how they are loaded
      * @param environment the services of their schedulers
      * @param warmups knows the warm-ups in progress
@@ -337,8 +336,6 @@ public final class VersionLoader {
      * The start and the files of a version's load.
      *
      * @param startNanos when the load began
-     * @param identity the identity of the loaded files
-     * @param required the models that it requires
      */
     private record Load(String key, long startNanos, LoadIdentity identity, RequiredModels required) {}
 

@@ -51,8 +51,6 @@ public sealed interface VersionState {
          * of the server counts it.
          *
          * @param code the kind of failure
-         * @param message the text
-         * @return the state
          */
         public static Unavailable of(ErrorCode code, String message) {
             return new Unavailable(status(code) + ": " + message, true);

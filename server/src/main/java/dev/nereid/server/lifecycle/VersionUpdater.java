@@ -46,8 +46,6 @@ public final class VersionUpdater {
     /**
      * Creates the updater of a server's versions.
      *
-     * @param backends their backends
-     * @param loader creates instances
      * @param options how they are created
      * @param warmups knows the warm-ups in progress
      */
@@ -65,7 +63,6 @@ public final class VersionUpdater {
      * requests that they have. If a new one fails, all new ones are closed, and the old ones continue.
      *
      * @param prepared the model with its present configuration
-     * @param served the version as it is served
      * @return the version as it is served from now on, in place of {@code served}
      * @throws BackendException if an instance cannot be created
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, or if an instance
@@ -83,7 +80,6 @@ public final class VersionUpdater {
      * Replaces the instances like {@link #update}, also where the loaded model does not suit their number: the log says so.
      *
      * @param prepared the model with its present configuration
-     * @param served the version as it is served
      * @return the version as it is served from now on, in place of {@code served}
      * @throws BackendException as {@link #update}
      * @throws ReloadRequiredException as {@link #update}
@@ -158,9 +154,6 @@ public final class VersionUpdater {
     /**
      * Waits until the instances that an update has removed are closed, a minute at most. An instance with sequences ends with
      * them, and is not waited for.
-     *
-     * @param before the version before the update
-     * @param after the version after it
      */
     public void awaitClosed(ServedModel before, ServedModel after) {
         List<ModelInstance> kept =

@@ -34,8 +34,6 @@ public final class NativeHeapTrimmer implements AutoCloseable {
      * Creates a trimmer.
      *
      * @param trim returns freed memory; may take long
-     * @param nanoTime the clock
-     * @param timer a timer of that clock
      * @param threads runs the trims
      */
     NativeHeapTrimmer(Runnable trim, LongSupplier nanoTime, Timer timer, Executor threads) {
@@ -46,12 +44,7 @@ public final class NativeHeapTrimmer implements AutoCloseable {
         timeout = timer.newTimeout(this::begin);
     }
 
-    /**
-     * Creates the trimmer of the process, which does nothing if its C library cannot trim.
-     *
-     * @param nanoTime the clock
-     * @param timer a timer of that clock
-     */
+    /** Creates the trimmer of the process, which does nothing if its C library cannot trim. */
     public static NativeHeapTrimmer ofTheProcess(LongSupplier nanoTime, Timer timer) {
         return new NativeHeapTrimmer(
                 // Looked up by each trim, so that the start does not wait for it.

@@ -87,11 +87,7 @@ public final class ReportedMemory {
         return true;
     }
 
-    /**
-     * Records that the backend is called from now on.
-     *
-     * @param nanos the time
-     */
+    /** Records that the backend is called from now on. */
     public void calling(long nanos) {
         begunNanos = nanos;
         phase.set(Phase.CALLING);
@@ -123,7 +119,6 @@ public final class ReportedMemory {
     /**
      * Returns whether a refresh takes too long.
      *
-     * @param nanos the time
      * @return whether the backend has not answered for ten seconds
      */
     public boolean isSlow(long nanos) {

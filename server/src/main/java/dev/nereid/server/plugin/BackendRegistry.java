@@ -68,7 +68,6 @@ public final class BackendRegistry implements AutoCloseable {
      *
      * @param directories existing directories, in the order of their plugins' precedence
      * @param environment the settings and limits of plugins
-     * @return the registry
      */
     public static BackendRegistry open(List<Path> directories, PluginEnvironment environment) {
         return open(directories, List.of(), environment);
@@ -80,7 +79,6 @@ public final class BackendRegistry implements AutoCloseable {
      * @param directories existing directories, in the order of their plugins' precedence
      * @param providers the providers of the program, which take precedence over providers of plugins
      * @param environment the settings and limits of plugins
-     * @return the registry
      * @throws IllegalArgumentException if a provider of the program cannot be used, with the reason
      */
     public static BackendRegistry open(
@@ -314,7 +312,6 @@ public final class BackendRegistry implements AutoCloseable {
     /**
      * Returns the digest of the plugin of a backend.
      *
-     * @param name the name of the backend
      * @return hexadecimal digits; an empty text if there is no such backend
      */
     public String digest(String name) {
@@ -325,7 +322,6 @@ public final class BackendRegistry implements AutoCloseable {
     /**
      * Acquires a backend, which is created for its first lease. Blocks while it is being created or closed.
      *
-     * @param name the name of the backend in configurations
      * @return a lease on the backend, owned by the caller
      * @throws BackendException if there is no such backend, or if it cannot be created; the next call tries again
      */
@@ -361,7 +357,6 @@ public final class BackendRegistry implements AutoCloseable {
     /**
      * Acquires the provider of a repository agent. Blocks while its plugin is loaded or closed.
      *
-     * @param name the name of the agent in configurations
      * @return a lease on the provider, owned by the caller
      * @throws BackendException if there is no such agent, or if its plugin cannot be loaded
      */

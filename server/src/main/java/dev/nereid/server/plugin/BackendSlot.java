@@ -99,7 +99,6 @@ final class BackendSlot {
                 .orElseGet(plugin::digest);
     }
 
-    /** Returns the plugin of the backend. */
     PluginSlot plugin() {
         return plugin;
     }

@@ -19,7 +19,6 @@ public final class CachePlugin {
      * Creates a cache. Blocks while the plugin does.
      *
      * @param name the name of the cache, equal to the name of the plugin's directory or jar
-     * @param settings the settings of the cache
      * @param variables the environment variables that the plugin sees
      * @param directories the directories of plugins, in the order of their precedence; missing ones are skipped
      * @param environment the version of the SPI that the plugin is checked against, and the directory for copies of its

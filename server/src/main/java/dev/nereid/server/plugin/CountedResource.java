@@ -19,8 +19,6 @@ import org.jspecify.annotations.Nullable;
  * waited fails too, and the next one tries again.
  *
  * <p>A kept resource stays open without leases until {@link #end}.
- *
- * @param <T> the resource
  */
 final class CountedResource<T> {
     /** Opens and closes the resource, one call at a time. */
@@ -181,11 +179,7 @@ final class CountedResource<T> {
         }
     }
 
-    /**
-     * One use of the resource. Safe for use by any thread; refers to nothing once closed.
-     *
-     * @param <T> the resource
-     */
+    /** One use of the resource. Safe for use by any thread; refers to nothing once closed. */
     static final class Lease<T> implements AutoCloseable {
         private final CountedResource<T> owner;
         private final AtomicReference<@Nullable T> resource;

@@ -8,11 +8,7 @@ import dev.nereid.spi.ModelClient;
 import java.util.Map;
 import java.util.concurrent.Executor;
 
-/**
- * Calls a plugin outside of its executions, through the plugin boundary. Immutable; safe for use by any thread.
- *
- * @param executor an executor of the boundary
- */
+/** Calls a plugin outside of its executions, through the plugin boundary. Immutable; safe for use by any thread. */
 record IsolatedCallbacks(Executor executor, PluginBoundary boundary) implements BackendCallbacks {
     @Override
     public void execute(Runnable action) {

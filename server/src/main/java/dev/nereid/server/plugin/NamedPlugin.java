@@ -24,7 +24,6 @@ import java.util.function.Function;
  *
  * @param provider the provider, to be called through the boundary
  * @param close closes the plugin, after all that its provider created
- * @param <P> the type of provider
  */
 record NamedPlugin<P>(P provider, PluginBoundary boundary, Runnable close) {
     /**

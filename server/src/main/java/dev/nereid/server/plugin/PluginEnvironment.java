@@ -47,11 +47,7 @@ public record PluginEnvironment(
         return new JarCopies(cacheRoot);
     }
 
-    /**
-     * Removes copies of jars, and cache directories, of plugins that no process has used for some time. Blocks.
-     *
-     * @param now the time
-     */
+    /** Removes copies of jars, and cache directories, of plugins that no process has used for some time. Blocks. */
     public void removeLeftovers(Instant now) {
         copies().removeLeftovers(now);
     }

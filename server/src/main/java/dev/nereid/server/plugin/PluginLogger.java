@@ -16,11 +16,6 @@ public final class PluginLogger implements System.Logger {
     private final Logger log;
     private final Consumer<String> warnings;
 
-    /**
-     * Creates a logger.
-     *
-     * @param backend the backend that logs
-     */
     public PluginLogger(String backend) {
         this("nereid.backend.", backend, "");
     }
@@ -38,7 +33,6 @@ public final class PluginLogger implements System.Logger {
     /**
      * Creates a logger for a repository agent.
      *
-     * @param agent the agent that logs
      * @param model the model that it logs about
      */
     public static PluginLogger ofAgent(String agent, String model) {
@@ -56,7 +50,6 @@ public final class PluginLogger implements System.Logger {
     /**
      * Creates a logger for one model.
      *
-     * @param backend the backend that logs
      * @param model the model that it logs about
      */
     public PluginLogger(String backend, String model) {
@@ -117,13 +110,7 @@ public final class PluginLogger implements System.Logger {
         return BestEffort.get("message of a plugin", format, () -> MessageFormat.format(format, values));
     }
 
-    /**
-     * Logs a text with a place in the code of a program in another language.
-     *
-     * @param file the name of the file
-     * @param line the number of the line
-     * @param text the text as it is
-     */
+    /** Logs a text with a place in the code of a program in another language. */
     public void log(Level level, String file, int line, String text) {
         if (isLoggable(level)) {
             at(level).addKeyValue("file", file).addKeyValue("line", line).log(text);

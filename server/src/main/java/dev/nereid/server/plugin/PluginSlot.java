@@ -75,7 +75,6 @@ final class PluginSlot {
      * @param digest the digest of its jars
      * @param stamp the {@linkplain PluginSource#stamp stamp} of its jars
      * @param isNative whether it contains native libraries
-     * @param loading loads it
      */
     PluginSlot(
             PluginSource source,
@@ -216,7 +215,6 @@ final class PluginSlot {
     /**
      * A directory that a backend of the plugin runs. Immutable.
      *
-     * @param provider the name of that backend
      * @param name the name that it gives the backend of the directory
      */
     record Claim(String provider, String name) {}

@@ -47,7 +47,6 @@ record PluginSnapshot(
      * Adds a plugin.
      *
      * @param path identifies it
-     * @param added its backends
      * @param names the names of its backends and agents
      * @throws PluginException if one of its backends or agents has the name of another plugin's
      */
@@ -126,7 +125,6 @@ record PluginSnapshot(
         return new PluginSnapshot(plugins, all, agents, platforms, broken);
     }
 
-    /** Removes a backend. */
     PluginSnapshot without(BackendSlot removed) {
         Map<String, BackendSlot> all = new LinkedHashMap<>(backends);
         all.values().remove(removed);

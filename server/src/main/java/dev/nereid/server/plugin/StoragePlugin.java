@@ -23,7 +23,6 @@ public final class StoragePlugin {
      * Opens a remote model repository. Blocks while the plugin does. Each repository has a separate class loader.
      *
      * @param url the URL of the repository; its scheme is the name of the plugin's directory or jar
-     * @param variables the environment variables of the server
      * @param directories the directories of storage plugins, in the order of their precedence; missing ones are skipped
      * @param environment the version of the SPI that the plugin is checked against, and the directory for copies of its
      *     jars

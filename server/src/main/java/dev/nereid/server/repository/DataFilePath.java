@@ -17,9 +17,6 @@ public final class DataFilePath {
     /**
      * Resolves a path by its text alone, so that its error does not depend on files elsewhere.
      *
-     * @param directory the directory of the files
-     * @param name the path in the configuration
-     * @return a path in the directory
      * @throws InferenceException {@link ErrorCode#UNSUPPORTED} if it leads elsewhere
      */
     public static Path resolve(Path directory, String name) {
@@ -38,9 +35,7 @@ public final class DataFilePath {
     /**
      * Refuses a path with links that lead elsewhere.
      *
-     * @param directory the directory of the files
      * @param path a resolved path
-     * @param name the path in the configuration
      * @return the path with all links followed
      * @throws IOException if there is no such file
      * @throws InferenceException {@link ErrorCode#UNSUPPORTED} if it lies elsewhere

@@ -19,7 +19,6 @@ public final class ModelCopy implements AutoCloseable {
     /**
      * Creates a lease on a copy.
      *
-     * @param directory the directory of the model
      * @param fingerprint the fingerprint of the objects that were copied
      * @param files the files that were copied
      * @param release ends the lease; called once

@@ -35,7 +35,6 @@ public record ModelDirectory(Path root, String name, Path path, String key) {
      * Creates a directory of a repository without a namespace.
      *
      * @param root the repository that holds it
-     * @param name the name of the directory, and of the model
      */
     public ModelDirectory(Path root, String name) {
         this(root, name, root.resolve(name), name);

@@ -10,7 +10,6 @@ import java.util.TreeMap;
 /**
  * The state of a model's files, compared to find changes since its load. Immutable.
  *
- * @param versions the files of each version
  * @param others the other files, such as labels
  * @param config the file that configures the model
  */
@@ -43,7 +42,6 @@ public record ModelFingerprint(Map<Long, TreeStamp> versions, Map<String, TreeSt
     /**
      * Reads the fingerprint of a model. Blocks.
      *
-     * @param directory the model's directory
      * @param configFile the file that configures it; empty if there is none
      * @throws dev.nereid.api.InferenceException if the files cannot be read
      */
@@ -68,9 +66,7 @@ public record ModelFingerprint(Map<Long, TreeStamp> versions, Map<String, TreeSt
      * Computes the fingerprint of a copy from the objects that it was made of. Each part has its own, whatever the time
      * of its copy.
      *
-     * @param directory the directory of the copy
      * @param configFile the file that configures the model; empty if there is none
-     * @param files the files of the copy
      */
     static ModelFingerprint ofCopy(ModelDirectory directory, Optional<Path> configFile, List<CopiedFile> files) {
         String config = configFile

@@ -26,7 +26,6 @@ public final class ServerPaths {
     /**
      * Shows paths below a directory by their paths within it.
      *
-     * @param text an error text
      * @param root the directory
      * @return the text without the directory
      */
@@ -52,7 +51,6 @@ public final class ServerPaths {
     /**
      * Shows absolute paths of two names or more by their last names. For texts of foreign code.
      *
-     * @param text an error text
      * @param known a text that clients know, such as a configuration; paths in it stay
      * @return the text without directories
      */

@@ -39,7 +39,6 @@ public record TreeStamp(long newestNanos, long entries, long bytes) {
      * Reads the stamp of a file, or of a directory with all that is in it. Links are not followed into directories; of a
      * link to a file, the file counts as long as it lies in the repository.
      *
-     * @param repository the repository of the file
      * @param root the file or directory; nothing, if it vanished meanwhile
      * @param without selects entries directly in the directory that do not count
      * @throws InferenceException if the files cannot be read

@@ -34,7 +34,6 @@ public final class VersionPolicy {
      * Selects the versions of a model by its configuration.
      *
      * @param config a normalized configuration
-     * @param existing the existing versions
      * @return the selected versions, at least one
      * @throws InferenceException if none is left
      */

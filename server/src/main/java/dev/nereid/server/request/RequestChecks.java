@@ -115,7 +115,6 @@ public final class RequestChecks {
      * Returns the dimensions of the memory of an input, which are the dimensions that a client gives, unless the input
      * is padded.
      *
-     * @param input the name of an input
      * @param dims the dimensions that the backend sees, without batch dimension
      */
     public long[] storedDims(String input, long[] dims) {
@@ -160,7 +159,6 @@ public final class RequestChecks {
                 arrivedNanos);
     }
 
-    /** Checks the type of the id of a sequence. */
     private void checkSequenceId(InferRequest request, ControlInput control) {
         Optional<Sequence> sequence = request.options().sequence();
         if (sequence.isEmpty()) {

@@ -52,7 +52,6 @@ final class RequestErrors {
      * @param received the names of the request's inputs
      * @param missing the names of the inputs that the request lacks
      * @param required the minimum of inputs
-     * @param maximum the maximum of inputs
      */
     static InferenceException inputCount(
             String id, String model, List<String> received, List<String> missing, int required, int maximum) {

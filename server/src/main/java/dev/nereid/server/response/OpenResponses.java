@@ -22,7 +22,6 @@ final class OpenResponses {
     /** An output of a response. */
     private record Output(HeldResponse response, int index, long byteSize) {}
 
-    /** Adds an output of a response. */
     void add(HeldResponse response, int index, Tensor tensor) {
         Output added = new Output(response, index, tensor.byteSize());
         if (largest.get() < added.byteSize()) {
@@ -35,7 +34,6 @@ final class OpenResponses {
         });
     }
 
-    /** Removes an output of a response. */
     void remove(HeldResponse response, int index, Tensor tensor) {
         outputs.computeIfPresent(tensor.data().address(), (_, before) -> {
             List<Output> left = before.stream()

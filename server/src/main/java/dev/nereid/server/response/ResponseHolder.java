@@ -77,7 +77,6 @@ public final class ResponseHolder {
     /**
      * Creates a holder without responses.
      *
-     * @param all the holders of the server
      * @param caller the key and the version of the model; empty for the program
      * @param model its name, for messages
      * @param plugin the name of its plugin, for messages

@@ -15,7 +15,6 @@ sealed interface RegionMemory extends AutoCloseable {
     /** Returns the client's name for the region. */
     String name();
 
-    /** Returns all of it. */
     MemorySegment segment();
 
     /** Returns where it lies. */
@@ -31,7 +30,6 @@ sealed interface RegionMemory extends AutoCloseable {
      * A mapped part of a POSIX shared memory segment.
      *
      * @param region the part
-     * @param arena the mapping
      */
     record Mapped(Region region, FileChannel file, Arena arena, MemorySegment segment) implements RegionMemory {
         /** Maps part of a segment, and takes over its channel unless this throws. */

@@ -51,7 +51,6 @@ record CopyManifest(String model, String fingerprint, SequencedSet<String> direc
                 .toList();
     }
 
-    /** Writes the manifest of a copy. */
     void write(LocalFiles target, Path copy) throws IOException {
         StringBuilder text = new StringBuilder();
         line(text, HEADER, model, fingerprint);

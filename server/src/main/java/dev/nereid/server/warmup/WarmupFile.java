@@ -84,7 +84,6 @@ record WarmupFile(String name, Path path, long size) {
      * Finds the end of the first strings of a content.
      *
      * @param content strings with their lengths
-     * @param strings the number of strings
      * @return the part with these strings, or all if there are no more, or the content ends within one of them
      */
     static MemorySegment first(MemorySegment content, long strings) {

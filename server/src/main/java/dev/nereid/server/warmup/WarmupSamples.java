@@ -67,13 +67,10 @@ public final class WarmupSamples implements AutoCloseable {
      * Reads the warm-up samples of a model.
      *
      * @param config the completed configuration
-     * @param checks the checks of its requests
      * @param model the same configuration, as schedulers see it
      * @param first the control inputs and states of a first request of a sequence; they are added to samples that do not
      *     give them; empty for a model without sequences
-     * @param directory the model's directory
      * @param memory the memory for the content of inputs
-     * @param random generates content
      * @return the samples, owned by the caller
      * @throws InferenceException if a sample is wrong, a file is missing, or there is no memory; nothing is kept then
      */
@@ -106,7 +103,6 @@ public final class WarmupSamples implements AutoCloseable {
      * Checks that the files of the samples are there, without reading them.
      *
      * @param config the completed configuration
-     * @param directory the model's directory
      * @throws InferenceException if one is missing, is no file, or lies elsewhere
      */
     public static void checkFiles(ModelConfig config, Path directory) {

@@ -29,7 +29,6 @@ final class CredentialFile {
     /**
      * Reads the entries of one kind of storage.
      *
-     * @param json the content of the file
      * @param kind the name of the kind at the outermost level
      * @return the texts of each entry by the entry's name, in the order of the file; empty if the kind is missing
      * @throws FormatException if the file has another form

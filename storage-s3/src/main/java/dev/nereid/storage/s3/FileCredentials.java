@@ -38,7 +38,6 @@ final class FileCredentials implements AwsCredentialsProvider {
     /**
      * Creates the credentials.
      *
-     * @param first its content
      * @param reader reads it again
      * @param providers creates the provider of a content
      * @param logger reports changes

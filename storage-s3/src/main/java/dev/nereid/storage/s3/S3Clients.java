@@ -36,7 +36,6 @@ final class S3Clients {
      * Creates a client, which sends nothing yet.
      *
      * @param credentials the region, and the credentials at first
-     * @param provider the credentials of each request
      * @return the client, owned by the caller
      */
     static S3Client create(S3Location location, S3Credentials credentials, AwsCredentialsProvider provider) {

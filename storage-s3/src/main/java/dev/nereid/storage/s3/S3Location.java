@@ -14,7 +14,6 @@ import java.util.regex.Pattern;
  * HTTP, and {@code s3://http://host:port/bucket/path} or {@code s3://https://host:port/bucket/path}.
  *
  * @param endpoint the address of the store; empty for the address of Amazon's region
- * @param bucket the name of the bucket
  * @param prefix the beginning of all keys of the repository: empty, or a path with a slash at its end
  */
 record S3Location(Optional<URI> endpoint, String bucket, String prefix) {

@@ -8,7 +8,6 @@ import java.util.Locale;
  * An operating system and processor for which ONNX Runtime is published. Immutable.
  *
  * @param directory the name of the platform's directory in the artifact, such as {@code linux-x64}
- * @param libraryFile the file name of the native library
  * @param widePaths whether paths are UTF-16 in the C API (Windows) rather than bytes
  */
 public record NativePlatform(String directory, String libraryFile, boolean widePaths) {

@@ -33,7 +33,6 @@ public interface OrtLog {
      *
      * @param severity at least the threshold of {@link OrtSessionOptions}
      * @param location the place in ONNX Runtime's source that wrote it
-     * @param message the text
      */
     void write(Severity severity, String location, String message);
 }

@@ -11,7 +11,6 @@ import java.util.TreeMap;
 /**
  * An execution provider of a session. Immutable.
  *
- * @param kind which one
  * @param options its options by ONNX Runtime's own keys, such as {@code gpu_mem_limit}; {@code device_id} has no effect,
  *     since {@link OrtProviders} has the device
  */

@@ -129,7 +129,6 @@ public final class OrtSession implements AutoCloseable {
         return new OrtExecution(this, runConfig);
     }
 
-    /** Returns the library that the session belongs to. */
     OrtLibrary library() {
         return library;
     }

@@ -17,7 +17,6 @@ import org.jspecify.annotations.Nullable;
  * The fields of a frame CALL. Valid as long as the frame; holds the slots of its inputs until they are released. Confined to the
  * thread that reads the frame.
  *
- * @param id the number of the call
  * @param isStream whether the caller takes any number of responses
  * @param execution the execution that makes the call, or 0
  * @param sequence the position in a sequence; empty without an id of one

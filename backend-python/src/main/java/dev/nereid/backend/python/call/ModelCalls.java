@@ -220,7 +220,6 @@ public final class ModelCalls {
     /**
      * Allows more responses of a call, as a frame CALL_CREDIT says. Does nothing for a call that has ended.
      *
-     * @param call the number of the call
      * @param more the number of responses, 0 or more
      */
     public void onCredit(long call, int more) {
@@ -230,11 +229,7 @@ public final class ModelCalls {
         }
     }
 
-    /**
-     * Cancels a call, as a frame CALL_CANCEL says. Its end still comes. Does nothing for a call that has ended.
-     *
-     * @param call the number of the call
-     */
+    /** Cancels a call, as a frame CALL_CANCEL says. Its end still comes. Does nothing for a call that has ended. */
     public void onCancel(long call) {
         OpenCall open = calls.get(call);
         if (open != null) {
@@ -245,8 +240,6 @@ public final class ModelCalls {
     /**
      * Drops the responses to come of a call, as a frame CALL_DROP says. The other model goes on to its end, until which the
      * call is open. Does nothing for a call that has ended.
-     *
-     * @param call the number of the call
      */
     public void onDrop(long call) {
         OpenCall open = calls.get(call);

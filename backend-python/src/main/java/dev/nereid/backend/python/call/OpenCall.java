@@ -33,7 +33,6 @@ final class OpenCall implements ModelResponseObserver {
      *
      * @param response the response, owned by this; {@code null} for an error, and for the end alone
      * @param error the error; {@code null} for none
-     * @param isRefusal whether the error is the refusal of a request
      * @param isFinal whether the frame ends the call
      * @param bytes the size while it waits
      */
@@ -213,7 +212,6 @@ final class OpenCall implements ModelResponseObserver {
         return new BackendException(ErrorCode.INTERNAL, CallErrors.decoupled(target.model()));
     }
 
-    /** Sends the request. */
     void send() {
         request.send(this);
     }

@@ -47,7 +47,6 @@ final class ResponseFrames {
     /**
      * Sends a response, which stays open.
      *
-     * @param id the call
      * @throws RuntimeException if it cannot be written; then nothing is sent
      */
     void response(long id, ModelResponse response, boolean isFinal) {
@@ -174,7 +173,6 @@ final class ResponseFrames {
         }
     }
 
-    /** Returns the text of an exception. */
     static String text(Throwable error) {
         String message = error.getMessage();
         return error instanceof BackendException && message != null ? message : "internal error: " + error;

@@ -30,7 +30,6 @@ final class Digests {
         return HexFormat.of().formatHex(digest.digest(), 0, LENGTH);
     }
 
-    /** Returns the digest of bytes. */
     static String of(byte[] bytes) {
         MessageDigest digest = start();
         digest.update(bytes);

@@ -135,7 +135,6 @@ final class EnvironmentCache implements AutoCloseable {
     /**
      * Creates the cache; nothing is written before the first archive.
      *
-     * @param cacheDirectory the cache directory of the backend
      * @param nanoTime the clock of the lines about progress
      */
     EnvironmentCache(Path cacheDirectory, LongSupplier nanoTime) {

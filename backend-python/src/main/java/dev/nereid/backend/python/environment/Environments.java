@@ -54,7 +54,6 @@ public final class Environments implements AutoCloseable {
     /**
      * Creates the environments with another clock, other variables and another machine.
      *
-     * @param nanoTime the clock
      * @param allVariables the variables of the server with the ones that it reads as secrets
      * @param machine the header of a program for this machine; empty if that is not known
      */

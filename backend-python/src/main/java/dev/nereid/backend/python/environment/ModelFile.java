@@ -31,11 +31,7 @@ public record ModelFile(Path file, String moduleName, List<Path> searchPath) {
         searchPath = List.copyOf(searchPath);
     }
 
-    /**
-     * Returns whether a directory is a backend that is written in Python: it has {@code model.py} and no jar.
-     *
-     * @return whether it is one
-     */
+    /** Returns whether a directory is a backend that is written in Python: it has {@code model.py} and no jar. */
     public static boolean isBackend(Path directory) {
         return Files.isRegularFile(directory.resolve(MODEL_PY))
                 && list(directory, "*.jar").isEmpty();

@@ -13,7 +13,6 @@ import java.util.stream.Collectors;
  * @param values the settings that all instances share
  */
 public record OpenSettings(Map<String, String> values) {
-    /** Copies the settings. */
     public OpenSettings {
         values = Map.copyOf(values);
     }
@@ -22,8 +21,6 @@ public record OpenSettings(Map<String, String> values) {
      * Collects the settings of a model. Makes the directory of its byte code.
      *
      * @param backend the backend, of which the cache directory has the byte code
-     * @param settings the settings of the backend
-     * @param parameters the parameters of the model
      */
     public static OpenSettings of(
             BackendContext backend,
@@ -56,7 +53,6 @@ public record OpenSettings(Map<String, String> values) {
      *
      * @param instance the name of its instance; empty if it has none yet
      * @param logLevels the bits of the log levels that are written
-     * @return all settings
      */
     public Map<String, String> forProcess(String instance, int logLevels) {
         Map<String, String> all = new LinkedHashMap<>(values);

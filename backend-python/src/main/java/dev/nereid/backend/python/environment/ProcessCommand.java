@@ -30,7 +30,6 @@ public record ProcessCommand(Path executable, List<String> arguments, Map<String
      * <p>Numbers of devices count the devices that the server sees, so where the server has {@code
      * CUDA_VISIBLE_DEVICES} itself, the process gets the entry of that number.
      *
-     * @param device the device of the instance
      * @return the changed command; this one for {@link Device.Kind#MODEL}
      */
     public ProcessCommand withVisibleDevice(Device device) {

@@ -88,7 +88,6 @@ final class TarReader {
     /**
      * Reads bytes of the file that {@link #next} has returned.
      *
-     * @param buffer gets the bytes
      * @return their number; 0 at the end of the file
      * @throws ArchiveException if the archive ends before
      */

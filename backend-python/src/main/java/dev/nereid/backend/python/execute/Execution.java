@@ -42,9 +42,7 @@ final class Execution {
     /**
      * Creates an execution of the current thread.
      *
-     * @param id its number
      * @param first the handle of the first request
-     * @param requests the requests of the batch
      * @param ended runs when an execution that was deferred has ended
      */
     Execution(long id, long first, Batch batch, List<OpenRequest> requests, Runnable ended) {
@@ -77,11 +75,7 @@ final class Execution {
         return !isDeferred && Thread.currentThread().threadId() == thread;
     }
 
-    /**
-     * Defers the execution, unless actions are left: from now on the thread that receives continues it.
-     *
-     * @return whether it is deferred now
-     */
+    /** Defers the execution, unless actions are left: from now on the thread that receives continues it. */
     boolean defer() {
         lock.lock();
         try {
@@ -190,11 +184,7 @@ final class Execution {
         return responded;
     }
 
-    /**
-     * Ends the execution, unless actions are left.
-     *
-     * @return whether it has ended
-     */
+    /** Ends the execution, unless actions are left. */
     boolean close() {
         lock.lock();
         try {

@@ -44,11 +44,6 @@ public final class Executions {
     /**
      * Creates the executions.
      *
-     * @param instance the name of the instance
-     * @param worker the process
-     * @param memory the shared memory of the process
-     * @param tensors the names of the tensors
-     * @param decoupled whether the model is decoupled
      * @param inlineLimit the size in bytes up to which inputs are part of the frame
      * @param errors logs the text of an error, and its traceback or an empty text
      */
@@ -108,7 +103,6 @@ public final class Executions {
     /**
      * Executes a batch that is deferred. Does not wait for the model. One thread at a time.
      *
-     * @param handle ends its execution
      * @param ended as of {@link #execute(Batch, Runnable)}
      */
     public void execute(Batch batch, DeferredExecution handle, Runnable ended) {
@@ -467,7 +461,6 @@ public final class Executions {
      * Returns the batch of an execution, for calls that it makes. Called while frames are received: the batch stays until a
      * later frame.
      *
-     * @param id the number of the execution
      * @return the batch; {@code null} if the execution has returned, or is not known
      */
     public @Nullable Batch running(long id) {

@@ -20,7 +20,6 @@ final class InputMemoryException extends RuntimeException {
         return request;
     }
 
-    /** Returns the error of the request. */
     BackendException error() {
         return new BackendException(ErrorCode.INTERNAL, String.valueOf(getMessage()), this);
     }

@@ -18,7 +18,6 @@ public final class ModelTensors {
      * Creates the tables.
      *
      * @param inputs all inputs that requests may carry: inputs of the configuration, controls and states
-     * @param outputs the outputs of the configuration
      */
     public ModelTensors(List<String> inputs, List<String> outputs) {
         this.inputs = List.copyOf(inputs);

@@ -74,8 +74,6 @@ final class RequestResult {
      * Reads a result.
      *
      * @param frame the frame, at the result; outputs that lie in it are valid as long as it
-     * @param names the names of outputs
-     * @param memory the shared memory of the process
      * @throws FrameException if the result is wrong; nothing is held then
      */
     static RequestResult read(FrameReader frame, List<String> names, SharedMemory memory) {

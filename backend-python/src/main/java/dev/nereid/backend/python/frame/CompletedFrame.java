@@ -10,7 +10,6 @@ import java.util.Optional;
  * @param maxBatchSize {@code max_batch_size}
  * @param decoupled the transaction policy; empty if the configuration has none
  * @param scheduling the scheduling that is chosen, such as {@code dynamic_batching}; empty for none
- * @param json the whole configuration
  */
 public record CompletedFrame(
         long maxBatchSize,
@@ -39,7 +38,6 @@ public record CompletedFrame(
      *
      * @param dataType its data type, such as {@code TYPE_FP32}
      * @param optional whether requests may leave it out
-     * @param dims its dimensions
      */
     public record Tensor(String name, String dataType, boolean optional, List<Long> dims) {
         /** Copies the dimensions. */

@@ -34,7 +34,6 @@ public final class FrameReader {
     /**
      * Sets the frame to be read.
      *
-     * @param received memory with the frame
      * @param offset where it begins
      * @param length its length, at least that of the header
      * @return this reader, at the first field behind the header
@@ -52,22 +51,18 @@ public final class FrameReader {
         return Integer.toUnsignedLong(received.get(U32, offset));
     }
 
-    /** Returns the type of the frame. */
     public int type() {
         return Byte.toUnsignedInt(memory.get(ValueLayout.JAVA_BYTE, start + 4));
     }
 
-    /** Returns the flags of the frame. */
     public int flags() {
         return Byte.toUnsignedInt(memory.get(ValueLayout.JAVA_BYTE, start + 5));
     }
 
-    /** Returns the count of the frame. */
     public int count() {
         return Short.toUnsignedInt(memory.get(U16, start + 6));
     }
 
-    /** Returns the id of the frame. */
     public long id() {
         return memory.get(U64, start + 8);
     }
@@ -85,7 +80,6 @@ public final class FrameReader {
         return end - position;
     }
 
-    /** Reads 8 bits. */
     public int u8(String field) {
         need(field, 1);
         int value = Byte.toUnsignedInt(memory.get(ValueLayout.JAVA_BYTE, position));
@@ -93,7 +87,6 @@ public final class FrameReader {
         return value;
     }
 
-    /** Reads 16 bits. */
     public int u16(String field) {
         need(field, Short.BYTES);
         int value = Short.toUnsignedInt(memory.get(U16, position));
@@ -109,12 +102,10 @@ public final class FrameReader {
         return value;
     }
 
-    /** Reads 32 bits. */
     public long u32(String field) {
         return Integer.toUnsignedLong(i32(field));
     }
 
-    /** Reads 64 bits. */
     public long u64(String field) {
         need(field, Long.BYTES);
         long value = memory.get(U64, position);

@@ -8,9 +8,7 @@ import java.lang.foreign.MemorySegment;
  * A tensor of a frame.
  *
  * @param name the index of its name, or the length of the name that follows
- * @param type the type of its elements
  * @param shape its dimensions, with that of the batch; none is negative
- * @param elements the number of its elements
  * @param segment the number of the segment of shared memory that has the data; 0 for data within the frame
  * @param offset where the data begins in the segment; not checked yet
  * @param size the size of the data in bytes: that of type and shape, for {@link DataType#BYTES} at least four for each element

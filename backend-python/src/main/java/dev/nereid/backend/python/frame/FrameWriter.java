@@ -42,7 +42,6 @@ public final class FrameWriter {
      * @param type a number of {@link FrameType}
      * @param flags the flags, 8 bits
      * @param count the count, 16 bits
-     * @return this writer
      */
     public FrameWriter begin(int type, int flags, int count, long id) {
         if (memory.byteSize() > KEPT) {
@@ -56,7 +55,6 @@ public final class FrameWriter {
         return this;
     }
 
-    /** Writes 8 bits. */
     public FrameWriter u8(int value) {
         ensure(1);
         memory.set(ValueLayout.JAVA_BYTE, position, (byte) value);
@@ -64,7 +62,6 @@ public final class FrameWriter {
         return this;
     }
 
-    /** Writes 16 bits. */
     public FrameWriter u16(int value) {
         ensure(Short.BYTES);
         memory.set(U16, position, (short) value);
@@ -72,7 +69,6 @@ public final class FrameWriter {
         return this;
     }
 
-    /** Writes 32 bits. */
     public FrameWriter u32(int value) {
         ensure(Integer.BYTES);
         memory.set(U32, position, value);
@@ -80,7 +76,6 @@ public final class FrameWriter {
         return this;
     }
 
-    /** Writes 64 bits. */
     public FrameWriter u64(long value) {
         ensure(Long.BYTES);
         memory.set(U64, position, value);
@@ -129,7 +124,6 @@ public final class FrameWriter {
      *
      * @param name the index of the name, or the length of the name in bytes where the name follows
      * @param tensor the tensor, in memory that Java code may read
-     * @return this writer
      */
     public FrameWriter inlineTensor(int name, Tensor tensor) {
         long size = tensor.byteSize();
@@ -147,12 +141,9 @@ public final class FrameWriter {
      * Writes a tensor with data in shared memory.
      *
      * @param name as of {@link #inlineTensor}
-     * @param type the type of the elements
-     * @param shape the dimensions
      * @param segment the number of the segment, not 0
      * @param offset where the data begins in it
      * @param size the size of the data in bytes
-     * @return this writer
      */
     public FrameWriter sharedTensor(int name, DataType type, Shape shape, int segment, long offset, long size) {
         ensure(FrameType.TENSOR_SIZE + (long) Long.BYTES * shape.rank());
@@ -175,7 +166,6 @@ public final class FrameWriter {
         }
     }
 
-    /** Replaces the flags of the frame. */
     public void flags(int flags) {
         memory.set(ValueLayout.JAVA_BYTE, 5, (byte) flags);
     }
@@ -188,7 +178,6 @@ public final class FrameWriter {
     /**
      * Ends the frame: fills it up to a multiple of eight bytes.
      *
-     * @return this writer
      * @throws FrameException if it is longer than frames may be
      */
     public FrameWriter end() {

@@ -74,7 +74,6 @@ public final class SharedMemory {
      *
      * @param sink takes frames for the process
      * @param budget the limit, shared with other processes
-     * @param log for errors of the system
      * @param nanoTime a clock in nanoseconds with any origin, such as {@link System#nanoTime}
      */
     public SharedMemory(FrameSink sink, MemoryBudget budget, System.Logger log, LongSupplier nanoTime) {

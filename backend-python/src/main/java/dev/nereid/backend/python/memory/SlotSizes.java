@@ -26,7 +26,6 @@ final class SlotSizes {
         return byteSize + step - 1 & -step;
     }
 
-    /** Returns whether slots have this size. */
     static boolean isSlotSize(long slotSize) {
         return slotSize >= SMALLEST && slotSize <= LARGEST && of(slotSize) == slotSize;
     }

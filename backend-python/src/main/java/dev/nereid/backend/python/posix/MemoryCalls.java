@@ -73,7 +73,6 @@ public final class MemoryCalls {
     /**
      * Sets the size of a file. Memory is taken when it is first written to.
      *
-     * @param descriptor the file
      * @throws PosixException if the system refuses it
      */
     public static void resize(int descriptor, long byteSize) throws PosixException {

@@ -58,7 +58,6 @@ public final class ProcessCalls {
      * Sends a signal to a process.
      *
      * @param process the number of a process that has not been waited for
-     * @param signal the number of the signal
      * @return whether it was sent
      */
     public static boolean kill(long process, int signal) {

@@ -6,8 +6,6 @@ import dev.nereid.backend.python.frame.FrameReader;
 /**
  * First frame of a process: its Python and NumPy, or the problem that it has.
  *
- * @param process the number of the process
- * @param python the version of Python
  * @param executable the path of its program
  * @param prefix the directory of its environment
  * @param numpy the version of NumPy; empty if there is a problem

@@ -53,7 +53,6 @@ final class OutputLimit {
     /**
      * Takes a line.
      *
-     * @param nowNanos the time
      * @param shown the number of its bytes that are shown
      * @param more the number of its other bytes
      * @return whether it passes; one that does not is counted

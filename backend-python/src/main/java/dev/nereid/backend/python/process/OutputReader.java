@@ -94,7 +94,6 @@ public final class OutputReader implements AutoCloseable {
      * long after the first one.
      *
      * @param timeout how long to wait at most
-     * @return whether the output has ended
      * @throws InterruptedException if the calling thread is interrupted
      */
     public boolean awaitEnd(Duration timeout) throws InterruptedException {

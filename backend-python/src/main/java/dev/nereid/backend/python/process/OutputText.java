@@ -13,7 +13,6 @@ final class OutputText {
      * escaped, so that it is one line in any terminal.
      *
      * @param bytes holds the line
-     * @param length the number of its bytes
      * @param more the number of bytes that were cut off
      * @return the text, with the number of bytes that are missing
      */

@@ -613,11 +613,7 @@ public final class Worker implements FrameSink {
         return new BackendException(ErrorCode.INTERNAL, text.toString());
     }
 
-    /**
-     * Returns the text of the reference for an instance with a process that cannot serve.
-     *
-     * @param instance the name of the instance
-     */
+    /** Returns the text of the reference for an instance with a process that cannot serve. */
     public static String unhealthy(String instance) {
         return "Stub process '" + instance + "' is not healthy.";
     }

@@ -135,7 +135,6 @@ public final class MetricFamilies {
     /**
      * Creates a metric, or adds a user of the one with these labels. A histogram that exists keeps its buckets.
      *
-     * @param family a family that the caller uses
      * @param labels the labels; immutable
      * @param bounds the buckets of a histogram
      * @return the metric, to be removed

@@ -16,7 +16,6 @@ sealed interface MetricUse {
      * Changes the metric.
      *
      * @param operation {@link MetricFrames#INCREMENT}, {@link MetricFrames#SET} or {@link MetricFrames#OBSERVE}
-     * @param value the number
      * @return whether the kind has the operation
      */
     boolean change(int operation, double value);

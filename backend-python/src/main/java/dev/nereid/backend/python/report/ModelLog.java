@@ -61,7 +61,6 @@ public final class ModelLog implements AutoCloseable {
     /**
      * Creates the log of a model, which follows the level of the server's log.
      *
-     * @param context the model
      * @param nanoTime the clock, in nanoseconds
      * @return the log, to be closed before the model is
      * @throws IllegalStateException as of {@link ModelContext#onLogLevel}
@@ -82,7 +81,6 @@ public final class ModelLog implements AutoCloseable {
     /**
      * Creates the log of a process.
      *
-     * @param instance the name of the instance
      * @return the log, to be closed when the process has ended
      */
     public ProcessLog process(String instance) {

@@ -29,12 +29,7 @@ public record TorchArgument(String name, Kind kind, String type, Optional<Exampl
         OTHER
     }
 
-    /**
-     * The tensor that a trace was made with.
-     *
-     * @param type the type of its elements
-     * @param shape its dimensions
-     */
+    /** The tensor that a trace was made with. */
     public record Example(DataType type, Shape shape) {
         /** Checks the components. */
         public Example {

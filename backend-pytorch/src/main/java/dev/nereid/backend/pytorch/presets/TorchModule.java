@@ -164,11 +164,7 @@ public final class TorchModule implements AutoCloseable {
         return effects;
     }
 
-    /**
-     * Says whether the attributes of the module are constants.
-     *
-     * @return whether it is frozen
-     */
+    /** Says whether the attributes of the module are constants. */
     public boolean isFrozen() {
         return frozen;
     }

@@ -198,7 +198,6 @@ public final class TorchOutput implements AutoCloseable {
      *
      * @param start the index of the first text
      * @param end the index behind the last one
-     * @return the size in bytes
      */
     public long stringBytes(int start, int end) {
         long bytes = 0;

@@ -47,7 +47,6 @@ public record TorchSchema(List<TorchArgument> arguments, String result, Optional
         values = values.map(List::copyOf);
     }
 
-    /** Reads the schema of a method. */
     static TorchSchema of(Method method, boolean withExamples) {
         FunctionSchema schema = method.function().getSchema();
         Argument declared = schema.arguments();

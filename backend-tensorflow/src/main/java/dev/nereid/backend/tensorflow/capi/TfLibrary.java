@@ -103,7 +103,6 @@ public final class TfLibrary implements AutoCloseable {
      * and once for its origin, from whatever copy: TensorFlow knows it again by the path of the first.
      *
      * @param copies a directory with copies of the library and of the files that it may need beside it
-     * @param files the names of the copies
      * @param library the name of the library among them
      * @param origin the library in the model's directory
      * @return false if another content of {@code origin} is loaded, which stays

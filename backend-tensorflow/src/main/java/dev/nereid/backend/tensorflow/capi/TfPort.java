@@ -7,7 +7,6 @@ import java.util.Optional;
  *
  * @param operation the handle of the operation
  * @param index the number of its output
- * @param type the type of its elements
  * @param shape the dimensions, -1 where they are open; empty if not even their number is known
  */
 record TfPort(long operation, int index, TfDataType type, Optional<long[]> shape) {}

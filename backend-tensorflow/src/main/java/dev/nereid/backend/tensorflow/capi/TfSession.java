@@ -251,7 +251,6 @@ public final class TfSession implements AutoCloseable {
         }
     }
 
-    /** Returns the library that the session belongs to. */
     TfLibrary library() {
         return library;
     }

@@ -38,7 +38,6 @@ public final class TfTensor implements AutoCloseable {
         return new TfTensor(library, handle, type, shape, data);
     }
 
-    /** Returns the element type. */
     public TfDataType type() {
         return type;
     }

@@ -8,7 +8,6 @@ import java.util.Optional;
  *
  * @param name the name that clients use
  * @param tensor the name of the tensor in the graph, such as {@code input:0}; empty for one that is no dense tensor
- * @param type the type of its elements
  * @param shape the dimensions, -1 where they are open; empty if not even their number is known
  */
 public record GraphTensor(String name, String tensor, TfDataType type, Optional<long[]> shape) {

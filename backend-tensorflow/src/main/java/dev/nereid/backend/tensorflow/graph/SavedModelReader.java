@@ -37,8 +37,6 @@ public final class SavedModelReader {
     /**
      * Reads a SavedModel.
      *
-     * @param directory the directory of the SavedModel
-     * @param tags the tags of the graph
      * @param signature the name of the signature; empty for the default one, or the only one of another name
      * @throws GraphException if the files are no such model
      */

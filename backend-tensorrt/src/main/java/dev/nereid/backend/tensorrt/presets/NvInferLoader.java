@@ -73,7 +73,6 @@ public final class NvInferLoader {
         }
     }
 
-    /** Loads the parser of ONNX. */
     private void loadParser() {
         LOCK.lock();
         try {

@@ -6,7 +6,6 @@ import java.util.List;
 /**
  * An input or output of an engine. Immutable.
  *
- * @param isInput whether it is an input
  * @param type the name of its type at TensorRT: {@code kFLOAT}, {@code kHALF} and so on
  * @param shape its dimensions, {@link Shape#VARIABLE} for a dimension that a profile limits
  * @param isShapeTensor whether its values decide shapes; it lies on the host then

@@ -51,7 +51,6 @@ final class CharNetwork {
         return character == '\n' ? 0 : character >= ' ' && character <= '~' ? character - 31 : 1;
     }
 
-    /** Returns the character of a symbol. */
     static char character(int symbol) {
         return symbol == 0 ? '\n' : (char) (symbol + 31);
     }

@@ -103,8 +103,6 @@ final class PtxBackend implements Backend {
     /**
      * What the model runs. Immutable.
      *
-     * @param source its text
-     * @param name its name in the text
      * @param nanos its last parameter
      */
     record Kernel(String source, String name, long nanos) {}

@@ -35,7 +35,6 @@ final class RepeatBackend implements Backend {
      * Creates a backend.
      *
      * @param timers returns the timer of a model
-     * @param nanoTime the clock
      */
     RepeatBackend(Function<ModelContext, Timer> timers, LongSupplier nanoTime) {
         this.timers = timers;

@@ -31,7 +31,6 @@ final class SingleResponse {
      * Sends the response later. The execution ends with it.
      *
      * @param batch the batch of this request alone
-     * @param value the value of the response
      * @param delayMillis the time before the response, in milliseconds
      */
     static void begin(Batch batch, InferenceRequest request, int value, long delayMillis, Timer timer) {

@@ -16,7 +16,6 @@ final class Controls {
 
     private Controls() {}
 
-    /** Returns the name of a control input of a type. */
     static String name(ModelSettings settings, ControlInput.Kind kind, DataType type) {
         return name(settings, kind, List.of(type), type.toString());
     }

@@ -29,7 +29,6 @@ final class Characters {
         throw invalid(file, "empty", "one entry a line");
     }
 
-    /** Returns the only tensor of a type. */
     static TensorSpec only(String kind, List<TensorSpec> tensors, DataType type) {
         List<TensorSpec> found =
                 tensors.stream().filter(tensor -> tensor.type() == type).toList();

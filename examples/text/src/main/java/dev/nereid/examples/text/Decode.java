@@ -46,11 +46,9 @@ public final class Decode implements BackendProvider {
     /**
      * The work of one model. Immutable.
      *
-     * @param input the input
      * @param text the name of the output for texts
      * @param confidence the name of the output for probabilities
      * @param batches whether tensors have a batch dimension
-     * @param symbols the symbols
      */
     private record Decoder(TensorSpec input, String text, String confidence, boolean batches, List<String> symbols) {
         static Decoder of(ModelContext model) {

@@ -49,9 +49,6 @@ public final class Tokenize implements BackendProvider {
     /**
      * The work of one model. Immutable.
      *
-     * @param input the name of the input
-     * @param output the name of the output
-     * @param length the length of the output
      * @param batches whether tensors have a batch dimension
      * @param numbers the numbers of the characters
      */

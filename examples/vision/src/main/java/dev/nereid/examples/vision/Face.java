@@ -10,7 +10,6 @@ import java.util.List;
 /**
  * A face in a picture. Immutable.
  *
- * @param box where it is
  * @param score how sure the detector is, from 0 to 1
  */
 record Face(Box box, float score) {

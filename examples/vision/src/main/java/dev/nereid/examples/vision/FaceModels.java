@@ -18,7 +18,6 @@ import java.util.concurrent.CompletionStage;
 /**
  * The two models that find and classify faces, on behalf of one request. Immutable. No method waits for a model.
  *
- * @param cause the request
  * @param model the model that got it; names the others in its parameters {@code detector} and {@code classifier}
  */
 record FaceModels(InferenceRequest cause, ModelContext model) {
@@ -44,7 +43,6 @@ record FaceModels(InferenceRequest cause, ModelContext model) {
                         response.requireOutput("scores"), response.requireOutput("boxes"), picture, MIN_SCORE, limit));
     }
 
-    /** Classifies one face. */
     CompletionStage<Expression> classify(Picture picture, Face face) {
         return request(
                 name("classifier", "expression_model"),
@@ -110,11 +108,6 @@ record FaceModels(InferenceRequest cause, ModelContext model) {
         return tensor.data().get(FLOAT, (long) index * Float.BYTES);
     }
 
-    /**
-     * A face and what it expresses. Immutable.
-     *
-     * @param face the face
-     * @param number the number of the expression
-     */
+    /** A face and what it expresses. Immutable. */
     record Expression(Face face, int number) {}
 }

@@ -44,8 +44,6 @@ public final class ImagePreprocess implements BackendProvider {
     /**
      * The work of one model. Immutable.
      *
-     * @param input the name of the input
-     * @param output the name of the output
      * @param batches whether tensors have a batch dimension
      * @param planes the form of the result
      * @param maxPixels the largest picture

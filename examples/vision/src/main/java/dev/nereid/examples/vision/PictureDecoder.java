@@ -40,7 +40,6 @@ final class PictureDecoder {
      * Decodes a file. Gray becomes color, transparent pixels get a white background, and a picture is turned as its camera
      * was held.
      *
-     * @param file the bytes of the file
      * @param maxPixels the largest picture
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the file is not such a picture
      */

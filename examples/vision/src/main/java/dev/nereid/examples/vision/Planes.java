@@ -7,8 +7,6 @@ import java.nio.ByteOrder;
 /**
  * Writes pictures as networks read them: a plane of red, one of green and one of blue, FP32. Immutable.
  *
- * @param width the width of the planes
- * @param height the height of the planes
  * @param normalization applied to each value from 0 to 255
  */
 record Planes(int width, int height, Normalization normalization) {

@@ -47,8 +47,6 @@ public final class Postprocess implements BackendProvider {
     /**
      * The work of one model. Immutable.
      *
-     * @param input the name of the input
-     * @param output the name of the output
      * @param batches whether tensors have a batch dimension
      * @param labels the labels of the scores
      * @param top how many scores are listed

@@ -14,13 +14,7 @@ import java.util.stream.IntStream;
 record Ranking(List<Entry> entries) {
     private static final int FIRST_PRINTABLE = ' ';
 
-    /**
-     * A score. Immutable.
-     *
-     * @param output the number of the output
-     * @param label its label
-     * @param score its score
-     */
+    /** A score. Immutable. */
     record Entry(int output, String label, float score) {
         String json() {
             return String.format(

@@ -19,7 +19,6 @@ final class Scaling {
      * Computes the weights of one direction.
      *
      * @param begin where the part of the picture begins, in pixels from 0
-     * @param end where it ends
      * @param limit the size of the whole picture
      * @param size the size of the result
      */

@@ -6,11 +6,7 @@ import java.nio.ByteBuffer;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
 
-/**
- * The client of a model of a plugin, through the plugin boundary. Immutable; safe for use by any thread.
- *
- * @param client the client of the server
- */
+/** The client of a model of a plugin, through the plugin boundary. Immutable; safe for use by any thread. */
 public record IsolatedModelClient(ModelClient client, PluginBoundary boundary) implements ModelClient {
     @Override
     public ModelRequest request(String model) {

@@ -54,7 +54,6 @@ public final class KeptObjects implements AutoCloseable {
     /**
      * Takes the first object of a type.
      *
-     * @param <T> the type
      * @return the object, owned by the caller; empty if there is none
      */
     public <T> Optional<T> take(Class<T> type) {

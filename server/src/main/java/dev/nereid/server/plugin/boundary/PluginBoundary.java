@@ -76,12 +76,10 @@ public final class PluginBoundary {
         return before;
     }
 
-    /** Returns the name of the plugin. */
     public String plugin() {
         return plugin;
     }
 
-    /** Returns the class loader of the plugin. */
     public ClassLoader loader() {
         return loader;
     }

@@ -65,8 +65,6 @@ public final class JarCopies {
     /**
      * Removes copies that no process has used for some time, the cache directories of such plugins, and what interrupted
      * processes left. Blocks.
-     *
-     * @param now the time
      */
     public void removeLeftovers(Instant now) {
         if (root.getParent() != null) {
@@ -195,8 +193,6 @@ public final class JarCopies {
 
     /**
      * Removes the copies of a plugin that was replaced, unless they are in use. They are if the plugin has unpacked files.
-     *
-     * @param digest the digest of its jars
      */
     public void removeUnused(PluginSource source, String digest) {
         if (root.getParent() == null || !Files.isWritable(root)) {

@@ -13,7 +13,6 @@ import org.jspecify.annotations.Nullable;
 /**
  * The lines of a jar's manifest about native libraries, and the jar's native library. Immutable.
  *
- * @param path the jar
  * @param isNative its line for native libraries; empty for none
  * @param shared its line for a shared library; empty for none
  * @param library its first native library; empty for none
@@ -36,7 +35,6 @@ record JarLines(
             Pattern.compile("META-INF/native/.*[^/]|.*\\.(so(\\.[0-9]+)*|dll|dylib|jnilib)");
     private static final String PROVIDERS = "META-INF/services/dev.nereid.spi.";
 
-    /** Reads a jar. */
     static JarLines of(Path path) throws PluginException {
         try (JarFile jar = new JarFile(path.toFile())) {
             Manifest manifest = jar.getManifest();

@@ -145,7 +145,6 @@ final class JarUses {
         }
     }
 
-    /** Ends one use of a copy. */
     void end(String copy) throws IOException {
         Path file = file(copy);
         LOCK.lock();
@@ -161,11 +160,7 @@ final class JarUses {
         }
     }
 
-    /**
-     * Removes a copy that no process uses, if it was last used before a time.
-     *
-     * @return whether it was removed
-     */
+    /** Removes a copy that no process uses, if it was last used before a time. */
     boolean removeUnused(String copy, Instant before, Removal removal) throws IOException {
         Path file = file(copy);
         LOCK.lock();

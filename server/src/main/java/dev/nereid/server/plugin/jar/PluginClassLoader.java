@@ -69,7 +69,6 @@ public final class PluginClassLoader extends URLClassLoader {
         return new PluginClassLoader(plugin, own, shared, SharedLibraries.load(library.get(), hold));
     }
 
-    /** Returns the name of the plugin. */
     String plugin() {
         return plugin;
     }
@@ -77,7 +76,6 @@ public final class PluginClassLoader extends URLClassLoader {
     /**
      * Records the threads that the plugin has started. Called by the watchdog.
      *
-     * @param count the number of threads
      * @param limit the number from which on they are too many; 0 for none
      */
     public void threads(int count, int limit) {

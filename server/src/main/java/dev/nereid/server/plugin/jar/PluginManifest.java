@@ -23,7 +23,6 @@ public final class PluginManifest {
     /**
      * Returns where a jar names its providers.
      *
-     * @param provider the type of provider
      * @return the path of an entry
      */
     public static String serviceFile(Class<?> provider) {
@@ -34,8 +33,6 @@ public final class PluginManifest {
      * Checks that the jars can be read and fit the server's SPI. One of them has to name a provider; each jar that
      * names one has to fit.
      *
-     * @param server the version of the server's SPI
-     * @param providers the types of providers
      * @throws PluginException if it does not fit
      */
     public static void check(PluginSource plugin, SpiVersion server, Set<Class<?>> providers) throws PluginException {

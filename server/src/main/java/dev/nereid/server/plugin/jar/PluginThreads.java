@@ -21,12 +21,6 @@ public record PluginThreads(String plugin, int count, boolean tooMany) {
         requireNonNull(plugin, "plugin");
     }
 
-    /**
-     * Reads the threads of a plugin.
-     *
-     * @param plugin the name of the plugin
-     * @param loader its class loader
-     */
     public static PluginThreads of(String plugin, ClassLoader loader) {
         return loader instanceof PluginClassLoader counting
                 ? new PluginThreads(plugin, counting.threads(), counting.hasTooManyThreads())
