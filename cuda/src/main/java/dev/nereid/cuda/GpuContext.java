@@ -72,7 +72,6 @@ public final class GpuContext {
      * Calls the driver.
      *
      * @param call the call, which does not block
-     * @return its result
      * @throws GpuException if it fails, or the GPU has failed
      */
     public <T> T call(Function<CudaDriver, T> call) {
@@ -134,7 +133,6 @@ public final class GpuContext {
      * Makes a stream wait for work that writes a tensor, which may be pending on another stream or GPU. Blocks only for
      * work without an event.
      *
-     * @param fence the fence of the tensor
      * @param stream the stream that reads it
      * @throws BackendException if the work failed, or does not end in a minute
      * @throws GpuException if this GPU has failed

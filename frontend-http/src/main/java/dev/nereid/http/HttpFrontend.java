@@ -158,11 +158,7 @@ public final class HttpFrontend implements AutoCloseable {
         return http;
     }
 
-    /**
-     * Returns the listening address.
-     *
-     * @return the address of the options
-     */
+    /** Returns the listening address. */
     public String address() {
         return options.address();
     }

@@ -31,11 +31,7 @@ public record HttpSecurity(ApiAccess access, Optional<TlsFiles> tls) {
         return new HttpSecurity(newAccess, tls);
     }
 
-    /**
-     * Returns the same security with TLS.
-     *
-     * @param files the certificate files
-     */
+    /** Returns the same security with TLS. */
     public HttpSecurity withTls(TlsFiles files) {
         return new HttpSecurity(access, Optional.of(files));
     }

@@ -9,7 +9,6 @@ import dev.nereid.server.shared.ClientSharedMemory;
  * Tensor pool and shared memory of a server. Closed by the server at its end.
  *
  * @param pool the pool for inputs and outputs
- * @param shared the shared memory of clients
  * @param gpus the memory of GPUs
  */
 record ServerMemory(TensorPool pool, SharedMemory shared, GpuAccess gpus) implements AutoCloseable {

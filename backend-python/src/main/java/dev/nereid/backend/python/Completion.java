@@ -42,7 +42,6 @@ final class Completion {
      * Returns the configuration that is sent to the model for completion.
      *
      * @param model the model, as configured so far
-     * @return the configuration as JSON
      */
     static String configuration(ModelContext model) {
         return model.settings().json();

@@ -14,7 +14,6 @@ import java.util.function.LongSupplier;
  * Watches starts of processes: logs a start that takes long, and ends one that takes longer than it may. Immutable; safe
  * for use by any thread.
  *
- * @param logger the log of the model
  * @param delays runs actions later
  * @param nanoTime the clock in nanoseconds
  */

@@ -8,11 +8,7 @@ import dev.nereid.spi.ModelContext;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/**
- * The file of a model, within the directory of its version. Immutable.
- *
- * @param content its parsed content
- */
+/** The file of a model, within the directory of its version. Immutable. */
 record PyTorchModelFile(Path path, TorchFile content) {
     private static final String DEFAULT_FILENAME = "model.pt";
     private static final String INSTEAD = "(expected: TorchScript in model.pt; or a model.py of the backend python)";

@@ -15,12 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/**
- * Which tensor of an engine is which input, output or state of the configuration. Immutable.
- *
- * @param inputs the inputs of the engine
- * @param outputs the outputs of the engine
- */
+/** Which tensor of an engine is which input, output or state of the configuration. Immutable. */
 record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) {
     /** Role of a tensor for the server. */
     enum Role {

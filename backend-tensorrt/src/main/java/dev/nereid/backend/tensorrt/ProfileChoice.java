@@ -17,7 +17,6 @@ final class ProfileChoice {
     /**
      * Creates the choice.
      *
-     * @param tensors the tensors of the engine
      * @param profiles the numbers of the instance's profiles, in the order of the configuration
      */
     ProfileChoice(List<EngineTensor> tensors, List<Integer> profiles) {

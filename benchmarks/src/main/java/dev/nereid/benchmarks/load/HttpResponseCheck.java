@@ -24,7 +24,6 @@ public final class HttpResponseCheck {
     /**
      * Throws unless a model returns the given content.
      *
-     * @param url the URL of the model
      * @param expected FP32 content of its only output
      */
     public static void check(String url, InferBody body, ByteBuffer expected) throws IOException, InterruptedException {

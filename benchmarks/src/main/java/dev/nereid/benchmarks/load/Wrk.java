@@ -41,7 +41,6 @@ public final class Wrk implements Workload {
      * @param name the row of the table
      * @param bench where files are put and processes are started
      * @param connections the number of connections, each with one request at a time
-     * @param body the posted body
      */
     public static Wrk on(String name, BenchmarkRun bench, int connections, InferBody body, String url)
             throws IOException {
@@ -82,7 +81,6 @@ public final class Wrk implements Workload {
      *
      * @param bench where files are put and processes are started
      * @param connections the number of connections, each with one request at a time
-     * @param body the posted body
      * @param age how long ago the server's process was started
      * @param time how long
      * @return the requests in each moment since the start of the process

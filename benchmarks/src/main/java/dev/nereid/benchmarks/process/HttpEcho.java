@@ -31,9 +31,7 @@ public final class HttpEcho extends VerticleBase {
     /**
      * Serves on every event loop. Blocks.
      *
-     * @param vertx the event loops
      * @param loops how many there are
-     * @return the port
      */
     static int start(Vertx vertx, int loops) {
         AtomicInteger port = new AtomicInteger();

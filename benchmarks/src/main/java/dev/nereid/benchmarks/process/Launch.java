@@ -11,7 +11,6 @@ import java.util.stream.Stream;
  * Launch options of a server. Immutable.
  *
  * @param home the directory of the installed server
- * @param repository the model repository
  * @param flags its flags, but those for repository and ports
  */
 public record Launch(Path home, Path repository, List<String> flags) {

@@ -30,7 +30,6 @@ final class EmbeddedCall implements ResponseObserver {
     /**
      * Sends a request, and waits for its last response.
      *
-     * @param values the tensor
      * @throws IOException if it failed
      */
     static EmbeddedCall make(InferenceServer server, String model, float... values)

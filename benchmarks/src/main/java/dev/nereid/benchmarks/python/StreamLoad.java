@@ -12,7 +12,6 @@ import java.util.concurrent.TimeUnit;
  * thread that measures.
  *
  * @param name the row of the table
- * @param server the server of the model
  */
 record StreamLoad(String name, InferenceServer server) implements Workload {
     /** The responses of a request. */

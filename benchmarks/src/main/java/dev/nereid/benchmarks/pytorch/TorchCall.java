@@ -28,7 +28,6 @@ public final class TorchCall implements Runnable, AutoCloseable {
     /**
      * Loads a module.
      *
-     * @param file a file of TorchScript
      * @param input the FP32 elements of its input
      */
     public TorchCall(String file, byte[] input, long[] dims) {

@@ -12,7 +12,6 @@ import java.util.stream.IntStream;
 /**
  * Compares a workload with the ceilings that bound it. Immutable; run on the thread that measures.
  *
- * @param subject the measured workload
  * @param ceilings the upper bounds for comparison
  */
 public record CeilingComparison(Workload subject, List<Ceiling> ceilings) {

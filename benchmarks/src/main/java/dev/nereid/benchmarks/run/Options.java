@@ -14,7 +14,6 @@ import java.util.Set;
 /**
  * Command-line options of a run. Immutable.
  *
- * @param sections the sections to measure
  * @param pace how long
  * @param eventLoops the event loops of the server, of each ceiling, and of the clients
  * @param onnxThreads the threads of ONNX Runtime where server and ceiling must have the same

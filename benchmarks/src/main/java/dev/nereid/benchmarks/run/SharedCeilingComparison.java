@@ -13,7 +13,6 @@ import java.util.stream.Stream;
 /**
  * Compares workloads with one ceiling that bounds each of them. Immutable; run on the thread that measures.
  *
- * @param subjects the measured workloads
  * @param ceiling the upper bound for comparison
  */
 public record SharedCeilingComparison(List<Subject> subjects, Workload ceiling) {

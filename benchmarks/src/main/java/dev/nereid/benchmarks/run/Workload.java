@@ -13,7 +13,6 @@ public interface Workload {
      * Puts it under load for a while. Blocks.
      *
      * @param time how long
-     * @return the result
      * @throws IOException if any request failed: a figure with failures is invalid
      */
     Sample load(Duration time) throws IOException, InterruptedException;

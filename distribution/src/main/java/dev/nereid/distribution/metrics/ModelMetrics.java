@@ -97,7 +97,6 @@ final class ModelMetrics {
     /**
      * Creates metrics of models.
      *
-     * @param models the statistics of the models
      * @param latencies whether to include counters of request durations
      * @param gpuUuids the identity of each GPU that is to have separate series
      */

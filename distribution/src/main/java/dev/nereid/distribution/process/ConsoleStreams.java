@@ -30,7 +30,6 @@ public record ConsoleStreams(PrintStream out, PrintStream err, boolean isTermina
     /**
      * Writes an error in one line.
      *
-     * @param name the name of the command
      * @param problem the description of the problem
      */
     public void error(String name, String problem) {

@@ -98,8 +98,6 @@ public final class EventLoops implements AutoCloseable {
     /**
      * Reports blocked loops, checked by a server every second until it is closed. The server is not live once one of them
      * has ended, which leaves its connections without a thread.
-     *
-     * @param withMetrics whether the loop for metrics is in use
      */
     public void watch(NereidServer server, boolean withMetrics) {
         VertxInternal internal = (VertxInternal) vertx;

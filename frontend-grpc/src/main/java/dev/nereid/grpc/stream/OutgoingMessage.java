@@ -51,11 +51,7 @@ sealed interface OutgoingMessage {
         }
     }
 
-    /**
-     * The end of a request without a final response. Immutable.
-     *
-     * @param isSent whether it is sent to the client
-     */
+    /** The end of a request without a final response. Immutable. */
     record End(boolean isSent) implements OutgoingMessage {
         @Override
         public boolean isFinal() {

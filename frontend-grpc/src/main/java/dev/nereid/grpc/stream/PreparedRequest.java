@@ -11,7 +11,6 @@ import org.jspecify.annotations.Nullable;
 /**
  * A parsed request of a stream: an assembled request or its error.
  *
- * @param isDecoupled whether its model is decoupled
  * @param bytes the length of the message
  * @param assembled the assembled request; its memory belongs to the holder
  * @param error the error; {@code null} if there is a request

@@ -63,7 +63,6 @@ public record ResponseCompressor(int level) {
      * Chooses the encoding of responses from the encodings that the client accepts. As gRPC for C++ does, prefers gzip
      * at the lowest level and deflate at higher ones.
      *
-     * @param headers the headers of the client
      * @return the name of the encoding; empty for none
      */
     public Optional<String> encoding(Metadata headers) {

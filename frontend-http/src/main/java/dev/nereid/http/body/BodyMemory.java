@@ -46,7 +46,6 @@ final class BodyMemory implements AutoCloseable {
     /**
      * Creates an empty body, which has no memory yet.
      *
-     * @param memory the pool
      * @param expected the declared size of the body, or {@link RequestBodyHeaders#UNKNOWN}
      * @param limit the maximum size of the body
      * @param offset the number of bytes before the body in its buffer

@@ -20,7 +20,6 @@ public final class RequestFailures {
      *
      * @param id the request's id; empty if it has none, or was not read
      * @param model the model, or the path if the model is unknown
-     * @return the error of the response
      */
     public static InferenceException refuse(InferenceServer server, String id, Object model, InferenceException error) {
         InferenceException refused = server.refusals().refuse(RequestProtocol.HTTP, error);
@@ -44,7 +43,6 @@ public final class RequestFailures {
      * Logs a request that failed in the server.
      *
      * @param id the request's id; empty if it has none
-     * @return the error of the response
      */
     public static InferenceException fail(InferenceServer server, String id, Object model, InferenceException error) {
         InferenceException translated = server.refusals().translate(error);

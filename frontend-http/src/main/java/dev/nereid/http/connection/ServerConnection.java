@@ -81,7 +81,6 @@ final class ServerConnection implements IdleConnections.Connection {
      * Takes over an accepted connection.
      *
      * @param server the event loop's server
-     * @param channel the transport
      * @param blanks keeps the blanks at the end of header values; null if headers are not forwarded
      * @param isAcceptedDuringDrain whether the drain had begun before
      */

@@ -32,7 +32,6 @@ public final class RepositoryHandler {
     /**
      * Creates the handler of one event loop.
      *
-     * @param server the server that has the models
      * @param context the event loop
      */
     public RepositoryHandler(InferenceServer server, BodyLimits limits, Context context) {

@@ -34,7 +34,6 @@ public final class JsonTensorReader {
      * @param json a text with checked syntax
      * @param at the offset of the data; its numbers may be unchecked: this throws if they are invalid
      * @param input name, datatype and dimensions as received
-     * @return the elements
      */
     public MemorySegment read(JsonReader json, int at, InputMetadata input, SegmentAllocator memory) {
         long expected = InputTensor.elementCount(input.name(), input.dims());

@@ -30,11 +30,7 @@ public record CacheOptions(
         environment = Map.copyOf(environment);
     }
 
-    /**
-     * Asks for a cache that sees no environment variables.
-     *
-     * @param directories the directories of plugins with caches
-     */
+    /** Asks for a cache that sees no environment variables. */
     public CacheOptions(String name, Map<String, String> settings, List<Path> directories) {
         this(name, settings, directories, Map.of());
     }

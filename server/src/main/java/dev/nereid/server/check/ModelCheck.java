@@ -59,11 +59,6 @@ final class ModelCheck implements AutoCloseable {
     /** Warnings that the backend of the present model has logged. */
     private final Set<String> logged = new ConcurrentSkipListSet<>();
 
-    /**
-     * Creates a check.
-     *
-     * @param names the names of the models in the repositories
-     */
     ModelCheck(BackendRegistry backends, ModelLoadOptions options, ServerFeatures features, Set<String> names) {
         this.names = Set.copyOf(names);
         this.backends = backends;

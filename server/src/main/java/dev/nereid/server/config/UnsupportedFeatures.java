@@ -13,11 +13,7 @@ public final class UnsupportedFeatures {
         BatchingStrategyFactory.refuseNative(config);
     }
 
-    /**
-     * Lists settings that are accepted and have no effect. The model's responses are right without them.
-     *
-     * @return the names of the settings
-     */
+    /** Lists settings that are accepted and have no effect. The model's responses are right without them. */
     public static List<String> ignored(ModelConfig config, boolean rateLimited) {
         List<String> settings = new ArrayList<>();
         if (!rateLimited && config.getInstanceGroupList().stream().anyMatch(group -> group.hasRateLimiter())) {

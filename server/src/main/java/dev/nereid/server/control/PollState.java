@@ -52,8 +52,6 @@ final class PollState {
     /**
      * The decision after a scan. Immutable.
      *
-     * @param loads the models to be loaded
-     * @param unloads the models to be unloaded
      * @param known the models that are present or may come back; their local copies are kept
      * @param pauseNanos the time until the next scan
      */

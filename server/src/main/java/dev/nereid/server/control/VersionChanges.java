@@ -24,7 +24,6 @@ record VersionChanges(
      * @param prepared the model as it is now
      * @param source its files now
      * @param before its last load; {@code null} if it is not loaded
-     * @param serving the generations that serve
      * @param plugin the digest of the plugin of its backend
      */
     static VersionChanges of(

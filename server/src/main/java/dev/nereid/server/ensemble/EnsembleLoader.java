@@ -176,7 +176,6 @@ public final class EnsembleLoader {
      * Checks a loaded ensemble against models that are to replace serving ones. Its data flow was planned for steps of
      * one response or of many, so the number of responses may not change.
      *
-     * @param refs the models of its steps
      * @param candidates the configurations of the new models, by key and version
      * @return the configuration of the ensemble as it would be loaded
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} with the reason if it does not fit

@@ -14,7 +14,6 @@ public final class StepErrors {
      * @param ensemble the key of the ensemble
      * @param step the key of the model
      * @param reason why it is not valid
-     * @return the error
      */
     public static InferenceException notValid(String ensemble, String step, String reason) {
         return invalid(
@@ -27,7 +26,6 @@ public final class StepErrors {
      * @param ensemble the key of the ensemble
      * @param step the key of the model
      * @param reason why none does
-     * @return the error
      */
     public static InferenceException notLoaded(String ensemble, String step, String reason) {
         return invalid(

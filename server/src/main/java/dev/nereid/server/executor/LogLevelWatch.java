@@ -53,7 +53,6 @@ public final class LogLevelWatch implements Watchdog.Watched {
      * Runs an action with the level on the calling thread, and again after each change.
      *
      * @param actions runs the action after a change
-     * @param action the action of a plugin
      * @return ends the subscription, which {@link #close} does at the latest
      * @throws IllegalStateException if there are too many subscriptions
      */

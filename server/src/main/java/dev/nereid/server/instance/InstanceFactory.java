@@ -35,7 +35,6 @@ public final class InstanceFactory {
     /**
      * Creates all instances.
      *
-     * @param plans the instances to be created
      * @param rollback receives a step for each created instance, also if another fails
      * @return the instances in the order of the plans
      * @throws BackendException the first failure in the order of the plans

@@ -15,7 +15,6 @@ import java.util.List;
  * The description of an instance before it is created. Immutable.
  *
  * @param device the device that it runs on
- * @param profiles the optimization profiles of its group
  * @param passive whether it is created but never executes
  * @param group its group as configured
  */

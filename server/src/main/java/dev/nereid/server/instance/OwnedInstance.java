@@ -66,7 +66,6 @@ public final class OwnedInstance implements ModelInstance {
     /**
      * Creates an instance of a model. Blocks.
      *
-     * @param plan the instance to be created
      * @param memory the memory of which it may allocate
      * @param options limit the memory of GPUs
      * @param owner the model, which reports memory that the instance forgets

@@ -59,7 +59,6 @@ public record ModelLoadOptions(
          * @param model the name of the model
          * @param execution executes it, once
          * @param <T> the type of the result
-         * @return the result of the execution
          * @throws BackendException to refuse the work, with the reason; the execution may throw it too
          */
         <T> T observe(String model, String backend, Work work, Supplier<T> execution);

@@ -216,11 +216,7 @@ public final class ServedModel implements AutoCloseable {
         return config;
     }
 
-    /**
-     * Returns the configuration as schedulers see it.
-     *
-     * @return the configuration of this version
-     */
+    /** Returns the configuration as schedulers see it. */
     public ModelSettings settings() {
         return settings;
     }
@@ -266,11 +262,6 @@ public final class ServedModel implements AutoCloseable {
                 config, configJson(), description, tags(), meter, scheduler.isCached(), required());
     }
 
-    /**
-     * Returns the version.
-     *
-     * @return the number of the version
-     */
     public long version() {
         return settings.version();
     }

@@ -87,7 +87,6 @@ public final class VersionLoader {
      * @param environment the services of their schedulers
      * @param warmups knows the warm-ups in progress
      * @param watch reports overdue loads
-     * @param meters the statistics of the versions
      * @param clients creates the client of a version for other models
      * @param holders the models that hold responses of others
      * @param starts waits for the starts of instances

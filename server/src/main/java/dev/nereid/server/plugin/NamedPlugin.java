@@ -44,7 +44,6 @@ record NamedPlugin<P>(P provider, PluginBoundary boundary, Runnable close) {
      *
      * @param found the plugin where it was found
      * @param environment the version of the SPI that it is checked against, and the directory for the copies
-     * @param type the type of provider
      * @param name returns the name of a provider
      */
     static <P> NamedPlugin<P> load(

@@ -36,7 +36,6 @@ final class PluginSlot {
      * The names of the backends and repository agents in a plugin. Immutable.
      *
      * @param backends the names of its backends, each with its platforms
-     * @param agents the names of its repository agents
      */
     record Names(Map<String, Set<String>> backends, List<String> agents) {}
 

@@ -90,7 +90,6 @@ public final class ResponseHolders {
      * Returns how many responses of one load of a model version are held, without leases on their outputs.
      *
      * @param source the load, as of {@link dev.nereid.api.InferResponse#source}
-     * @return the number
      */
     public long responsesOf(Object source) {
         return holders.stream()
@@ -102,7 +101,6 @@ public final class ResponseHolders {
      * Returns how many responses of one load of a model version, and leases on their outputs, are held.
      *
      * @param source the load, as of {@link dev.nereid.api.InferResponse#source}
-     * @return the number
      */
     public long sizeOf(Object source) {
         return holders.stream()

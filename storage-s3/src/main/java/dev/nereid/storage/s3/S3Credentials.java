@@ -24,8 +24,6 @@ record S3Credentials(String keyId, String secretKey, String sessionToken, String
 
     /**
      * Returns the credentials of a repository: from the file of credentials if there is one, else from the environment.
-     *
-     * @param url the URL of the repository
      */
     static S3Credentials of(String url, Map<String, String> environment) {
         String path = environment.getOrDefault(CREDENTIAL_PATH, "");

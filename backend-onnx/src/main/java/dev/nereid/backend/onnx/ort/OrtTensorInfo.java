@@ -5,7 +5,6 @@ import java.util.List;
 /**
  * Metadata of one input or output of a model. Immutable.
  *
- * @param name its name in the model
  * @param kind the kind of value; only tensors can be passed to {@link OrtExecution}
  * @param type the element type of a tensor, {@link OrtElementType#UNDEFINED} for anything else
  * @param hasShape whether the model declares the number of dimensions

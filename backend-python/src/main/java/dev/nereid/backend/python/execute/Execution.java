@@ -42,7 +42,6 @@ final class Execution {
     /**
      * Creates an execution of the current thread.
      *
-     * @param first the handle of the first request
      * @param ended runs when an execution that was deferred has ended
      */
     Execution(long id, long first, Batch batch, List<OpenRequest> requests, Runnable ended) {

@@ -50,7 +50,6 @@ public record CompletedFrame(
      * Reads a frame.
      *
      * @param frame a reader at the first field of COMPLETED
-     * @return the configuration
      * @throws FrameException if the frame does not have its form
      */
     public static CompletedFrame read(FrameReader frame) {

@@ -95,10 +95,8 @@ public final class Worker implements FrameSink {
     /**
      * Starts a process. Returns at once.
      *
-     * @param command the program to start
      * @param frames gets the frames and lines of the process
      * @param executor runs a task while the process does not read frames
-     * @param logger the log of the model
      * @return the process, to be ended by {@link #kill} or {@link #finish}
      */
     public static Worker start(WorkerCommand command, WorkerFrames frames, Executor executor, System.Logger logger) {

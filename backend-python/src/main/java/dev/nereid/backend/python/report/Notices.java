@@ -21,11 +21,7 @@ public final class Notices {
     private final System.Logger log;
     private final Set<String> outputs = ConcurrentHashMap.newKeySet();
 
-    /**
-     * Creates the notices of a model.
-     *
-     * @param log the log of the model
-     */
+    /** Creates the notices of a model. */
     public Notices(System.Logger log) {
         this.log = requireNonNull(log, "log");
     }

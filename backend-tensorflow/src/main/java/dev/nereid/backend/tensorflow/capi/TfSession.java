@@ -41,7 +41,6 @@ public final class TfSession implements AutoCloseable {
     /**
      * Loads a SavedModel: its graph and the values of its variables; runs what initializes its tables.
      *
-     * @param tags the tags of the graph
      * @param config a serialized {@code ConfigProto}
      * @throws TfException if TensorFlow cannot load it
      * @throws IllegalStateException if the library was closed

@@ -8,7 +8,6 @@ interface SequenceSums {
     /**
      * Adds the numbers of a request to the sum of its sequence, and responds with the sum.
      *
-     * @param place the place of the request in its batch
      * @throws dev.nereid.spi.BackendException if the request fails
      */
     void add(InferenceRequest request, int place);

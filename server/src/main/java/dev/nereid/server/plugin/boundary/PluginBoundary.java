@@ -157,7 +157,6 @@ public final class PluginBoundary {
      *
      * @param method the name of the method, for messages
      * @param otherwise supplies the result in place of a failure, which is logged
-     * @return the result
      */
     public <T> T invokeOrElse(String method, Invocation<T> invocation, Supplier<T> otherwise) {
         try {
