@@ -2,14 +2,10 @@ package dev.nereid.benchmarks.load;
 
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceServer;
-import dev.nereid.api.InputTensor;
-import dev.nereid.api.ModelRef;
 import dev.nereid.benchmarks.report.Sample;
 import dev.nereid.benchmarks.run.Workload;
-import dev.nereid.spi.MemoryPlace;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
@@ -19,21 +15,11 @@ import java.util.stream.Stream;
  * thread that measures.
  */
 public final class EmbeddedLoad implements Workload, AutoCloseable {
-    /** As memory of the server's own. */
-    private static final long ALIGNMENT = 64;
-
     private final String name;
     private final Arena arena = Arena.ofShared();
     private final List<EmbeddedLane> lanes;
 
-    /**
-     * Prepares a load.
-     *
-     * @param name the row of the table
-     * @param server the server under load
-     * @param inFlight how many calls are in flight
-     * @param counted which calls count
-     */
+    /** Prepares a load with requests that any thread may execute, else as the other constructor. */
     public EmbeddedLoad(
             String name,
             InferenceServer server,
@@ -62,12 +48,8 @@ public final class EmbeddedLoad implements Workload, AutoCloseable {
             EmbeddedLane.Ending counted,
             boolean onInstanceThreads) {
         this.name = name;
-        MemorySegment content = MemorySegment.ofBuffer(body.tensor());
-        MemorySegment data = arena.allocate(content.byteSize(), ALIGNMENT).copyFrom(content);
-        List<InputTensor> inputs =
-                List.of(InputTensor.of(body.input(), InferBody.TYPE, body.shape(), data, MemoryPlace.HOST));
-        InferRequest call = InferRequest.of(ModelRef.latest(model), inputs, () -> {});
-        lanes = Stream.generate(() -> new EmbeddedLane(server, call, counted, onInstanceThreads))
+        InferRequest request = body.request(model, arena);
+        lanes = Stream.generate(() -> new EmbeddedLane(server, request, counted, onInstanceThreads))
                 .limit(inFlight)
                 .toList();
     }

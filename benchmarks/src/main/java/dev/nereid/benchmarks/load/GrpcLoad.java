@@ -3,6 +3,7 @@ package dev.nereid.benchmarks.load;
 import dev.nereid.benchmarks.report.Sample;
 import dev.nereid.benchmarks.run.Workload;
 import inference.GRPCInferenceServiceGrpc;
+import inference.InferParameter;
 import inference.ModelInferRequest;
 import inference.ModelInferResponse;
 import io.grpc.ManagedChannel;
@@ -13,19 +14,22 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** gRPC workload with a fixed number of calls in flight. Owned by, and confined to, the thread that measures. */
+/**
+ * gRPC workload with a fixed number of calls or streams in flight. Owned by, and confined to, the thread that measures.
+ */
 public final class GrpcLoad implements Workload, AutoCloseable {
     /** More requests than a lane ever sends. */
     private static final long FIRST_IDS = 1L << 40;
 
     private final String name;
     private final List<ManagedChannel> channels;
-    private final List<GrpcLane> lanes;
+    private final List<? extends Lane> lanes;
 
-    private GrpcLoad(String name, List<ManagedChannel> channels, List<GrpcLane> lanes) {
+    private GrpcLoad(String name, List<ManagedChannel> channels, List<? extends Lane> lanes) {
         this.name = name;
         this.channels = channels;
         this.lanes = lanes;
@@ -85,6 +89,60 @@ public final class GrpcLoad implements Workload, AutoCloseable {
         }
     }
 
+    /**
+     * Connects, for requests over streams, one at a time on each. Each period of load is one sequence on each stream.
+     *
+     * @param loops the client's event loops; as many connections are opened
+     * @param port where the server listens
+     * @param request the request; all responses to it have one size
+     * @param streams the number of streams, at least one
+     * @return the load, to be closed by the caller
+     */
+    public static GrpcLoad ofSequences(ClientEventLoops loops, int port, ModelInferRequest request, int streams) {
+        return connectStreams(loops, port, streams, lane -> {
+            long id = 1L + lane;
+            return new GrpcStreamLane.Messages(
+                    sequence(request, id, true, false),
+                    sequence(request, id, false, false),
+                    sequence(request, id, false, true));
+        });
+    }
+
+    /** Connects, as for sequences; the requests belong to none. The parameters are as for {@link #ofSequences}. */
+    public static GrpcLoad ofStreamedRequests(ClientEventLoops loops, int port, ModelInferRequest request, int streams) {
+        byte[] bytes = request.toByteArray();
+        return connectStreams(loops, port, streams, _ -> new GrpcStreamLane.Messages(bytes, bytes, bytes));
+    }
+
+    private static GrpcLoad connectStreams(
+            ClientEventLoops loops, int port, int streams, IntFunction<GrpcStreamLane.Messages> of) {
+        List<ManagedChannel> channels = Stream.generate(() -> channel(loops, port))
+                .limit(Math.min(streams, loops.count()))
+                .toList();
+        MethodDescriptor<byte[], Integer> method = GRPCInferenceServiceGrpc.getModelStreamInferMethod().toBuilder(
+                        PreparedMessage.REQUEST, PreparedMessage.RESPONSE_SIZE)
+                .build();
+        List<GrpcStreamLane> lanes = IntStream.range(0, streams)
+                .mapToObj(lane -> new GrpcStreamLane(channels.get(lane % channels.size()), method, of.apply(lane)))
+                .toList();
+        return new GrpcLoad(streams + " streams", channels, lanes);
+    }
+
+    private static byte[] sequence(ModelInferRequest request, long id, boolean start, boolean end) {
+        return request.toBuilder()
+                .putParameters(
+                        "sequence_id",
+                        InferParameter.newBuilder().setInt64Param(id).build())
+                .putParameters(
+                        "sequence_start",
+                        InferParameter.newBuilder().setBoolParam(start).build())
+                .putParameters(
+                        "sequence_end",
+                        InferParameter.newBuilder().setBoolParam(end).build())
+                .build()
+                .toByteArray();
+    }
+
     @Override
     public String name() {
         return name;
@@ -106,7 +164,7 @@ public final class GrpcLoad implements Workload, AutoCloseable {
     }
 
     /** Opens a connection. */
-    static ManagedChannel channel(ClientEventLoops loops, int port) {
+    private static ManagedChannel channel(ClientEventLoops loops, int port) {
         return NettyChannelBuilder.forAddress(Loopback.at(port))
                 .eventLoopGroup(loops.workers())
                 .channelFactory(loops.clientChannels())

@@ -1,7 +1,13 @@
 package dev.nereid.benchmarks.load;
 
 import com.google.protobuf.ByteString;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.ModelRef;
+import dev.nereid.spi.MemoryPlace;
 import inference.ModelInferRequest;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -11,7 +17,10 @@ import java.util.Random;
 /** A prepared request with one FP32 input. Immutable. */
 public final class InferBody {
     /** The type of the input. */
-    static final String TYPE = "FP32";
+    private static final String TYPE = "FP32";
+
+    /** As memory of the server's own. */
+    private static final long ALIGNMENT = 64;
 
     private final String input;
     private final List<Long> shape;
@@ -83,6 +92,16 @@ public final class InferBody {
                 .put(header)
                 .put(tensor)
                 .array();
+    }
+
+    /** Returns the request to a server in this process, with its content in the given memory. */
+    InferRequest request(String model, Arena arena) {
+        MemorySegment content = MemorySegment.ofBuffer(tensor());
+        MemorySegment data = arena.allocate(content.byteSize(), ALIGNMENT).copyFrom(content);
+        return InferRequest.of(
+                ModelRef.latest(model),
+                List.of(InputTensor.of(input, TYPE, shape(), data, MemoryPlace.HOST)),
+                () -> {});
     }
 
     /** Returns the request over gRPC. */

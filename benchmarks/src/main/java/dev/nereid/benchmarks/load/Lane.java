@@ -51,7 +51,6 @@ interface Lane {
         if (failure.isPresent() || latencies.total() == 0) {
             throw new IOException(name + ": " + failure.orElse("no request completed in time"));
         }
-        double seconds = (double) time.toNanos() / TimeUnit.SECONDS.toNanos(1);
-        return new Sample(latencies.total() / seconds, latencies.percentileMicros(50), latencies.percentileMicros(99));
+        return latencies.sample(time.toNanos());
     }
 }

@@ -1,6 +1,10 @@
 package dev.nereid.benchmarks.load;
 
+import dev.nereid.benchmarks.report.Sample;
+import java.io.IOException;
+import java.time.Duration;
 import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Counts latencies in buckets each 1/64 wider than the one before. Confined to one thread at a time.
@@ -32,6 +36,49 @@ public final class LatencyHistogram {
     void clear() {
         Arrays.fill(counts, 0);
         total = 0;
+    }
+
+    /**
+     * Makes one call after another on this thread, and records each.
+     *
+     * @param endNanos when no further call begins, on the scale of {@link System#nanoTime()}
+     */
+    void record(ThreadLoad.Caller caller, long endNanos) throws IOException {
+        long before = System.nanoTime();
+        while (before - endNanos < 0) {
+            caller.call();
+            long after = System.nanoTime();
+            record(after - before);
+            before = after;
+        }
+    }
+
+    /** Returns throughput and latencies, if all calls were made in a period of {@code nanos}. */
+    Sample sample(long nanos) {
+        return sample(nanos, 1);
+    }
+
+    /**
+     * Returns throughput and latencies, if all calls were made in a period of {@code nanos}.
+     *
+     * @param batch how many inferences a call counts as
+     */
+    private Sample sample(long nanos, long batch) {
+        double seconds = (double) nanos / TimeUnit.SECONDS.toNanos(1);
+        return new Sample(total * batch / seconds, percentileMicros(50), percentileMicros(99));
+    }
+
+    /**
+     * Runs a period of calls on this thread.
+     *
+     * @param batch how many inferences a call counts as
+     * @throws IOException if a call failed
+     */
+    public static Sample ofCalls(ThreadLoad.Caller caller, Duration time, long batch) throws IOException {
+        LatencyHistogram latencies = new LatencyHistogram();
+        long start = System.nanoTime();
+        latencies.record(caller, start + time.toNanos());
+        return latencies.sample(System.nanoTime() - start, batch);
     }
 
     public long total() {

@@ -13,7 +13,6 @@ import java.nio.FloatBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 
 /**
  * Ceiling of ONNX models: {@code OrtSession.run} in a loop on one thread. Owned by, and confined to, the thread that
@@ -68,24 +67,17 @@ public final class OnnxLoop implements Workload, AutoCloseable {
 
     @Override
     public Sample load(Duration time) throws IOException {
-        LatencyHistogram latencies = new LatencyHistogram();
-        long start = System.nanoTime();
-        long now = start;
-        while (now - start < time.toNanos()) {
-            try (OrtSession.Result result = session.run(inputs)) {
-                if (result.size() == 0) {
-                    throw new IOException(name + ": no output");
-                }
-            } catch (OrtException e) {
-                throw new IOException(name + ": " + e.getMessage(), e);
+        return LatencyHistogram.ofCalls(this::run, time, batch);
+    }
+
+    private void run() throws IOException {
+        try (OrtSession.Result result = session.run(inputs)) {
+            if (result.size() == 0) {
+                throw new IOException(name + ": no output");
             }
-            long end = System.nanoTime();
-            latencies.record(end - now);
-            now = end;
+        } catch (OrtException e) {
+            throw new IOException(name + ": " + e.getMessage(), e);
         }
-        double seconds = (double) (now - start) / TimeUnit.SECONDS.toNanos(1);
-        return new Sample(
-                latencies.total() * batch / seconds, latencies.percentileMicros(50), latencies.percentileMicros(99));
     }
 
     /** Returns the model's only output: FP32 content. */

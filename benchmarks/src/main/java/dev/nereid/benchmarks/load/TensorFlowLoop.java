@@ -20,7 +20,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
@@ -230,18 +229,7 @@ public final class TensorFlowLoop implements Workload, AutoCloseable {
 
     @Override
     public Sample load(Duration time) throws IOException {
-        LatencyHistogram latencies = new LatencyHistogram();
-        long start = System.nanoTime();
-        long now = start;
-        while (now - start < time.toNanos()) {
-            run();
-            long end = System.nanoTime();
-            latencies.record(end - now);
-            now = end;
-        }
-        double seconds = (double) (now - start) / TimeUnit.SECONDS.toNanos(1);
-        return new Sample(
-                latencies.total() * batch / seconds, latencies.percentileMicros(50), latencies.percentileMicros(99));
+        return LatencyHistogram.ofCalls(this::run, time, batch);
     }
 
     @Override

@@ -5,7 +5,6 @@ import dev.nereid.benchmarks.run.Workload;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -57,7 +56,7 @@ public final class ThreadLoad implements Workload {
                 thread.join();
             }
         }
-        double seconds = (double) (System.nanoTime() - start) / TimeUnit.SECONDS.toNanos(1);
+        long nanos = System.nanoTime() - start;
         LatencyHistogram latencies = new LatencyHistogram();
         for (Turn turn : turns) {
             IOException failure = turn.failure;
@@ -66,7 +65,7 @@ public final class ThreadLoad implements Workload {
             }
             latencies.add(turn.latencies);
         }
-        return new Sample(latencies.total() / seconds, latencies.percentileMicros(50), latencies.percentileMicros(99));
+        return latencies.sample(nanos);
     }
 
     /** The calls of one thread in one period. Read by the measuring thread after the end of that thread. */
@@ -83,13 +82,7 @@ public final class ThreadLoad implements Workload {
         @Override
         public void run() {
             try {
-                long before = System.nanoTime();
-                while (before - endNanos < 0) {
-                    caller.call();
-                    long after = System.nanoTime();
-                    latencies.record(after - before);
-                    before = after;
-                }
+                latencies.record(caller, endNanos);
             } catch (IOException e) {
                 failure = e;
             }

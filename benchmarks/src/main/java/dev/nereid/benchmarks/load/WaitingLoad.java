@@ -4,28 +4,20 @@ import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
-import dev.nereid.api.InputTensor;
-import dev.nereid.api.ModelRef;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.benchmarks.report.Sample;
 import dev.nereid.benchmarks.run.Workload;
-import dev.nereid.spi.MemoryPlace;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 
 /**
- * Workload on a server within this process: some threads, each of which sends a request and waits for its response.
+ * Workload on a server within this process: threads, each of which sends a request and waits for its response.
  * Owned by, and confined to, the thread that measures.
  */
 public final class WaitingLoad implements Workload, AutoCloseable {
-    /** As memory of the server's own. */
-    private static final long ALIGNMENT = 64;
-
     private final Arena arena = Arena.ofShared();
     private final ThreadLoad load;
 
@@ -34,16 +26,19 @@ public final class WaitingLoad implements Workload, AutoCloseable {
      *
      * @param name the row of the table
      * @param server the server under load
+     * @param threads the threads that send; a single one is the measuring thread
+     * @param onInstanceThreads whether no request may be executed by a thread that sends it
      */
-    public WaitingLoad(String name, InferenceServer server, String model, InferBody body, int threads) {
-        MemorySegment content = MemorySegment.ofBuffer(body.tensor());
-        MemorySegment data = arena.allocate(content.byteSize(), ALIGNMENT).copyFrom(content);
-        InferRequest request = InferRequest.of(
-                ModelRef.latest(model),
-                List.of(InputTensor.of(body.input(), InferBody.TYPE, body.shape(), data, MemoryPlace.HOST)),
-                () -> {});
+    public WaitingLoad(
+            String name,
+            InferenceServer server,
+            String model,
+            InferBody body,
+            int threads,
+            boolean onInstanceThreads) {
+        InferRequest request = body.request(model, arena);
         ThreadLoad.Caller caller = () -> {
-            Response response = new Response(Thread.currentThread());
+            Response response = new Response(Thread.currentThread(), onInstanceThreads);
             server.infer(request, response);
             response.await();
         };
@@ -68,11 +63,13 @@ public final class WaitingLoad implements Workload, AutoCloseable {
     /** Wakes the thread that waits for it. */
     private static final class Response implements ResponseObserver {
         private final Thread thread;
+        private final boolean onInstanceThread;
         private volatile boolean completed;
         private volatile String failure = "";
 
-        Response(Thread thread) {
+        Response(Thread thread, boolean onInstanceThread) {
             this.thread = thread;
+            this.onInstanceThread = onInstanceThread;
         }
 
         void await() throws IOException {
@@ -82,6 +79,11 @@ public final class WaitingLoad implements Workload, AutoCloseable {
             if (!failure.isEmpty()) {
                 throw new IOException(failure);
             }
+        }
+
+        @Override
+        public boolean isLong() {
+            return onInstanceThread;
         }
 
         @Override

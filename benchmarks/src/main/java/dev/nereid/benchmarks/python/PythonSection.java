@@ -127,7 +127,7 @@ public final class PythonSection {
     }
 
     private static WaitingLoad waiting(String name, NereidServer server, String model, InferBody body, int threads) {
-        return new WaitingLoad(name, server, model, body, threads);
+        return new WaitingLoad(name, server, model, body, threads, false);
     }
 
     private static EmbeddedLoad callbacks(String name, NereidServer server, String model, int inFlight) {

@@ -11,7 +11,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
@@ -102,18 +101,7 @@ final class TorchLoop implements Workload, AutoCloseable {
         } catch (ReflectiveOperationException e) {
             throw new IOException(e);
         }
-        LatencyHistogram latencies = new LatencyHistogram();
-        long start = System.nanoTime();
-        long now = start;
-        while (now - start < time.toNanos()) {
-            call.run();
-            long end = System.nanoTime();
-            latencies.record(end - now);
-            now = end;
-        }
-        double seconds = (double) (now - start) / TimeUnit.SECONDS.toNanos(1);
-        return new Sample(
-                latencies.total() * batch / seconds, latencies.percentileMicros(50), latencies.percentileMicros(99));
+        return LatencyHistogram.ofCalls(call::run, time, batch);
     }
 
     @Override

@@ -9,11 +9,15 @@ public sealed interface Goal {
     /** The ceiling is for orientation. */
     Goal NONE = new None();
 
-    /** Returns how the subject compares with the ceiling, in this goal's own measure. */
-    double compare(Sample subject, Sample ceiling);
+    /** Returns how the subject compares with the ceiling, in this goal's own measure: by default, the ratio of the rates. */
+    default double compare(Sample subject, Sample ceiling) {
+        return subject.perSecond() / ceiling.perSecond();
+    }
 
     /** Returns a comparison as the table shows it. */
-    String show(double comparison);
+    default String show(double comparison) {
+        return Figures.ratio(comparison);
+    }
 
     /** Returns the goal as the table shows it. */
     String target();
@@ -23,16 +27,6 @@ public sealed interface Goal {
 
     /** No goal: the ratio is only shown. */
     record None() implements Goal {
-        @Override
-        public double compare(Sample subject, Sample ceiling) {
-            return subject.perSecond() / ceiling.perSecond();
-        }
-
-        @Override
-        public String show(double comparison) {
-            return Figures.ratio(comparison);
-        }
-
         @Override
         public String target() {
             return "";
@@ -50,16 +44,6 @@ public sealed interface Goal {
      * @param share the smallest share that will do
      */
     record RateAtLeast(double share) implements Goal {
-        @Override
-        public double compare(Sample subject, Sample ceiling) {
-            return subject.perSecond() / ceiling.perSecond();
-        }
-
-        @Override
-        public String show(double comparison) {
-            return Figures.ratio(comparison);
-        }
-
         @Override
         public String target() {
             return ">= " + Figures.ratio(share);

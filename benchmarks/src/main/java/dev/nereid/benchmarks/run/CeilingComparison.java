@@ -7,7 +7,6 @@ import dev.nereid.benchmarks.report.Table;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.IntStream;
 
 /**
  * Compares a workload with the ceilings that bound it. Immutable; run on the thread that measures.
@@ -33,8 +32,7 @@ public record CeilingComparison(Workload subject, List<Ceiling> ceilings) {
     }
 
     /**
-     * Warms everything up, then measures all in rotation, round after round. A slow period of the machine therefore
-     * affects all equally. Blocks.
+     * Measures all in rotation. Blocks.
      *
      * @param pace how long
      * @param table takes a row for the subject, and one for each ceiling
@@ -42,41 +40,14 @@ public record CeilingComparison(Workload subject, List<Ceiling> ceilings) {
     void run(Pace pace, Table table) throws IOException, InterruptedException {
         List<Workload> all = new ArrayList<>(List.of(subject));
         ceilings.forEach(ceiling -> all.add(ceiling.contender()));
-        for (Workload contender : all) {
-            contender.load(pace.warmUp());
-        }
-        List<List<Sample>> samples = all.stream()
-                .map(contender -> (List<Sample>) new ArrayList<Sample>())
-                .toList();
-        for (int round = 0; round < pace.rounds(); round++) {
-            for (int i = 0; i < all.size(); i++) {
-                samples.get(i).add(all.get(i).load(pace.measured()));
-            }
-        }
-        addRows(table, samples);
-    }
-
-    private void addRows(Table table, List<List<Sample>> samples) {
+        List<List<Sample>> samples = Rounds.measure(all, pace, false);
         List<Sample> own = samples.getFirst();
-        Sample middle = middle(own);
-        table.add(subject.name(), rate(middle), p50(middle), p99(middle), "", "", "");
+        Rounds.addRow(table, subject.name(), own);
         for (int i = 0; i < ceilings.size(); i++) {
             Ceiling ceiling = ceilings.get(i);
             List<Sample> bound = samples.get(i + 1);
-            // Compared within a round, not across: a slow period of the machine affects both.
-            double comparison = Figures.median(IntStream.range(0, own.size())
-                    .mapToObj(round -> ceiling.goal().compare(own.get(round), bound.get(round)))
-                    .toList());
-            Sample of = middle(bound);
-            Goal goal = ceiling.goal();
-            table.add(
-                    "  " + ceiling.contender().name(),
-                    rate(of),
-                    p50(of),
-                    p99(of),
-                    goal.show(comparison),
-                    goal.target(),
-                    goal.verdict(comparison));
+            double comparison = Rounds.compare(ceiling.goal(), own, bound);
+            Rounds.addRow(table, "  " + ceiling.contender().name(), bound, ceiling.goal(), comparison);
         }
     }
 
@@ -86,17 +57,5 @@ public record CeilingComparison(Workload subject, List<Ceiling> ceilings) {
                 Figures.median(samples.stream().map(Sample::perSecond).toList()),
                 Figures.median(samples.stream().map(Sample::p50Micros).toList()),
                 Figures.median(samples.stream().map(Sample::p99Micros).toList()));
-    }
-
-    private static String rate(Sample sample) {
-        return Figures.rate(sample.perSecond());
-    }
-
-    private static String p50(Sample sample) {
-        return Figures.latency(sample.p50Micros());
-    }
-
-    private static String p99(Sample sample) {
-        return Figures.latency(sample.p99Micros());
     }
 }

@@ -10,7 +10,7 @@ import dev.nereid.benchmarks.load.EmbeddedLoad;
 import dev.nereid.benchmarks.load.GrpcStatistics;
 import dev.nereid.benchmarks.load.HttpResponseCheck;
 import dev.nereid.benchmarks.load.InferBody;
-import dev.nereid.benchmarks.load.SynchronousLoad;
+import dev.nereid.benchmarks.load.WaitingLoad;
 import dev.nereid.benchmarks.load.Wrk;
 import dev.nereid.benchmarks.process.Launch;
 import dev.nereid.benchmarks.process.NereidProcess;
@@ -76,9 +76,9 @@ final class EnsembleSection {
         for (boolean onInstanceThreads : List.of(false, true)) {
             String name =
                     "in process, one at a time, " + (onInstanceThreads ? "on instance threads" : "executed directly");
-            try (SynchronousLoad ensemble = new SynchronousLoad(name, server, PLAIN.name(), SMALL, onInstanceThreads);
-                    SynchronousLoad alone =
-                            new SynchronousLoad("one model", server, PLAIN.alone(), SMALL, onInstanceThreads)) {
+            try (WaitingLoad ensemble = new WaitingLoad(name, server, PLAIN.name(), SMALL, 1, onInstanceThreads);
+                    WaitingLoad alone =
+                            new WaitingLoad("one model", server, PLAIN.alone(), SMALL, 1, onInstanceThreads)) {
                 bench.run(new CeilingComparison(ensemble, List.of(new Ceiling(alone, COST))), table);
             }
         }

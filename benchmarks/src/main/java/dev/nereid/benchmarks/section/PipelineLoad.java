@@ -1,8 +1,5 @@
 package dev.nereid.benchmarks.section;
 
-import dev.nereid.api.InferResponse;
-import dev.nereid.api.InferenceException;
-import dev.nereid.api.ResponseObserver;
 import dev.nereid.benchmarks.micro.CompletionObserver;
 import dev.nereid.benchmarks.micro.IdleModel;
 import dev.nereid.scheduler.ModelScheduler;
@@ -118,7 +115,10 @@ final class PipelineLoad {
 
         private void hop() {
             long now = System.nanoTime(); // once: a further reading would count in the hops of the same batch
-            secondModel.scheduler().submit(secondModel.request(now), new Hop(now, free));
+            secondModel.scheduler().submit(secondModel.request(now), new CompletionObserver(() -> {
+                record(executedNanos - now);
+                free.release();
+            }));
         }
 
         /** Ends the thread, and waits for its requests in flight. */
@@ -126,34 +126,6 @@ final class PipelineLoad {
             closed = true;
             thread.join();
             free.acquireUninterruptibly(IN_FLIGHT / SUBMITTERS);
-        }
-    }
-
-    /** Records the hop of one request, and releases its place. */
-    private final class Hop implements ResponseObserver {
-        private final long startNanos;
-        private final Semaphore free;
-
-        Hop(long startNanos, Semaphore free) {
-            this.startNanos = startNanos;
-            this.free = free;
-        }
-
-        @Override
-        public void onResponse(InferResponse response) {
-            response.close();
-            record(executedNanos - startNanos);
-            free.release();
-        }
-
-        @Override
-        public void onCompleted() {
-            throw new IllegalStateException("end without a response (expected: one response)");
-        }
-
-        @Override
-        public void onError(InferenceException error) {
-            throw new IllegalStateException("refused", error);
         }
     }
 }

@@ -1,7 +1,7 @@
 package dev.nereid.benchmarks.section;
 
 import dev.nereid.benchmarks.load.ClientEventLoops;
-import dev.nereid.benchmarks.load.GrpcStreamLoad;
+import dev.nereid.benchmarks.load.GrpcLoad;
 import dev.nereid.benchmarks.load.InferBody;
 import dev.nereid.benchmarks.micro.Microbenchmark;
 import dev.nereid.benchmarks.micro.SchedulerBenchmark;
@@ -119,10 +119,10 @@ final class SequenceSection {
                 """);
         try (NereidProcess server = NereidProcess.start(bench, Launch.withExamples(bench, repository));
                 ClientEventLoops loops = ClientEventLoops.start(bench.options().eventLoops());
-                GrpcStreamLoad stateful =
-                        GrpcStreamLoad.ofSequences(loops, server.grpcPort(), BODY.grpc(STATEFUL), STREAMS);
-                GrpcStreamLoad stateless =
-                        GrpcStreamLoad.ofRequests(loops, server.grpcPort(), BODY.grpc(STATELESS), STREAMS)) {
+                GrpcLoad stateful =
+                        GrpcLoad.ofSequences(loops, server.grpcPort(), BODY.grpc(STATEFUL), STREAMS);
+                GrpcLoad stateless =
+                        GrpcLoad.ofStreamedRequests(loops, server.grpcPort(), BODY.grpc(STATELESS), STREAMS)) {
             Pace pace = bench.options().pace();
             stateful.load(pace.warmUp());
             stateless.load(pace.warmUp());
