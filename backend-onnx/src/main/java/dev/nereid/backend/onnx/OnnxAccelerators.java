@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.natives.ModelErrors;
 import dev.nereid.backend.onnx.ort.OrtProvider;
 import dev.nereid.backend.onnx.ort.OrtProviders;
 import dev.nereid.spi.BackendException;
@@ -138,14 +139,14 @@ final class OnnxAccelerators {
     }
 
     private static BackendException unknown(Accelerator accelerator, String expected) {
-        return OnnxErrors.invalid("unknown Execution Accelerator '" + accelerator.name() + "' is requested; for "
+        return ModelErrors.invalid("unknown Execution Accelerator '" + accelerator.name() + "' is requested; for "
                 + accelerator.kind() + " (expected: " + expected + ")");
     }
 
     private static BackendException missing(
             Device device, ModelSettings settings, OrtProvider.Kind kind, List<String> available) {
         boolean isCuda = kind == OrtProvider.Kind.CUDA;
-        return OnnxErrors.cannotLoad(
+        return ModelErrors.cannotLoad(
                 settings.name(),
                 "instance on " + device + ": the ONNX Runtime in this plugin has no " + (isCuda ? "CUDA" : "TensorRT")
                         + " provider (has: " + String.join(", ", available)

@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.natives.Completions;
 import dev.nereid.backend.onnx.ort.NativeLibraryFile;
 import dev.nereid.backend.onnx.ort.NativePlatform;
 import dev.nereid.backend.onnx.ort.OrtException;
@@ -87,12 +88,7 @@ final class OnnxBackend implements Backend {
 
     @Override
     public Optional<ModelCompletion> complete(ModelContext context) {
-        if (!OnnxCompletion.isNeeded(context.settings())) {
-            context.logger()
-                    .log(
-                            System.Logger.Level.INFO,
-                            "skipping model configuration auto-complete for '"
-                                    + context.settings().name() + "': inputs and outputs already specified");
+        if (!Completions.isNeeded(context)) {
             return Optional.empty();
         }
         OnnxModelOptions modelOptions = OnnxModelOptions.of(context, options);

@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.natives.Completions;
 import dev.nereid.backend.onnx.ort.OrtSession;
 import dev.nereid.backend.onnx.ort.OrtTensorInfo;
 import dev.nereid.spi.ModelCompletion;
@@ -16,12 +17,6 @@ import java.util.TreeSet;
 final class OnnxCompletion {
     private OnnxCompletion() {}
 
-    /** Returns whether inputs or outputs are missing in a configuration; otherwise nothing is completed. */
-    static boolean isNeeded(ModelSettings settings) {
-        return (settings.inputs().isEmpty() && settings.batchInputs().isEmpty())
-                || settings.outputs().isEmpty();
-    }
-
     /**
      * Completes a configuration. It returns batching as far as the model allows it, and the inputs or outputs that the
      * configuration lacks.
@@ -35,7 +30,7 @@ final class OnnxCompletion {
         int maxBatchSize = maxBatchSize(context, session, Math.max(0, defaultMaxBatchSize));
         boolean batches = maxBatchSize > 0;
         ModelCompletion completion = ModelCompletion.EMPTY.withProposedMaxBatchSize(maxBatchSize);
-        if (settings.inputs().isEmpty() && settings.batchInputs().isEmpty()) {
+        if (Completions.lacksInputs(settings)) {
             completion = completion.withInputs(specs(session.requiredInputs(), "input", batches));
         }
         if (settings.outputs().isEmpty()) {
@@ -53,10 +48,7 @@ final class OnnxCompletion {
         List<OrtTensorInfo> tensors = new ArrayList<>(session.requiredInputs());
         tensors.addAll(session.outputs());
         boolean canBatch = tensors.stream().allMatch(OnnxCompletion::hasBatchDimension);
-        if (!canBatch && settings.batches()) {
-            throw OnnxErrors.invalid("autofill failed for model '" + settings.name()
-                    + "': model does not support batching while non-zero max_batch_size is specified");
-        }
+        Completions.checkBatching(settings, canBatch);
         if (!canBatch) {
             return 0;
         }
@@ -93,24 +85,9 @@ final class OnnxCompletion {
     }
 
     private static List<TensorSpec> specs(List<OrtTensorInfo> infos, String role, boolean batches) {
-        List<TensorSpec> specs = new ArrayList<>();
-        for (OrtTensorInfo info : infos) {
-            specs.add(spec(info, role, batches));
-        }
-        return specs;
-    }
-
-    /**
-     * Describes a tensor for the configuration. A tensor without dimensions beside the batch is configured as [1], and
-     * in a batch reshaped to the model's shape.
-     */
-    private static TensorSpec spec(OrtTensorInfo info, String role, boolean batches) {
-        Shape shape = OnnxTensors.shape(info);
-        Shape dims = batches ? shape.dropFirst() : shape;
-        if (dims.rank() > 0) {
-            return TensorSpec.of(info.name(), OnnxTensors.dataType(info, role), dims);
-        }
-        TensorSpec single = TensorSpec.of(info.name(), OnnxTensors.dataType(info, role), Shape.of(1));
-        return batches ? single.withReshape(Shape.SCALAR) : single;
+        return infos.stream()
+                .map(info -> Completions.tensor(
+                        info.name(), OnnxTensors.dataType(info, role), OnnxTensors.shape(info), batches))
+                .toList();
     }
 }

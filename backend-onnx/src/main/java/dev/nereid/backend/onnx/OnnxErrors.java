@@ -30,14 +30,4 @@ final class OnnxErrors {
                 "onnx runtime error " + failure.code().number() + ": " + text.strip()
                         + MissingLibraries.explanation(text));
     }
-
-    /** Returns an exception about a model or its configuration. */
-    static BackendException invalid(String message) {
-        return new BackendException(ErrorCode.INVALID_ARGUMENT, message);
-    }
-
-    /** Returns an exception with a message that begins with the model's name. */
-    static BackendException cannotLoad(String model, String message) {
-        return invalid("unable to load model '" + model + "', " + message);
-    }
 }

@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.natives.ModelErrors;
 import dev.nereid.backend.onnx.ort.ExternalFiles;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
@@ -95,7 +96,7 @@ record OnnxFiles(Path model, long mappedBytes, String directory, String shown) {
 
     private static BackendException missing(ModelContext context, String name, String location) {
         String quoted = location.length() > MAX_QUOTED ? location.substring(0, MAX_QUOTED) + "…" : location;
-        return OnnxErrors.cannotLoad(
+        return ModelErrors.cannotLoad(
                 context.settings().name(),
                 "external data '" + quoted + "' of '" + name
                         + "' (expected: an existing file in the directory of that file, or below it)");

@@ -1,13 +1,11 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.natives.Cancellation;
 import dev.nereid.backend.onnx.ort.OrtException;
 import dev.nereid.backend.onnx.ort.OrtExecution;
 import dev.nereid.backend.onnx.ort.OrtValue;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
-import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -58,7 +56,7 @@ final class OnnxInstance implements ModelInstance {
             execution.end();
         }
         if (cancellation.isComplete()) {
-            failCancelled(batch);
+            Cancellation.fail(batch);
         }
     }
 
@@ -203,12 +201,6 @@ final class OnnxInstance implements ModelInstance {
         } catch (OrtException | RuntimeException e) {
             value.close(); // does nothing if the server has done so already
             throw e;
-        }
-    }
-
-    private static void failCancelled(Batch batch) {
-        for (InferenceRequest request : batch.requests()) {
-            request.fail(new BackendException(ErrorCode.CANCELLED, "request was cancelled"));
         }
     }
 

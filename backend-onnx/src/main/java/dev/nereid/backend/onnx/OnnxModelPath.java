@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.natives.ModelPaths;
 import dev.nereid.backend.onnx.ort.OrtModelFile;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
@@ -9,7 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
 
-/** Resolves the files that a configuration names, within the model's own directories. Stateless. */
+/** Resolves the file of a model, within its own directory. Stateless. */
 final class OnnxModelPath {
     private static final String DEFAULT_FILENAME = "model.onnx";
 
@@ -22,7 +23,7 @@ final class OnnxModelPath {
     static Path of(ModelContext context) {
         String model = context.settings().name();
         String filename = context.settings().modelFilename();
-        Path file = within(
+        Path file = ModelPaths.within(
                 context.versionDirectory(),
                 filename.isEmpty() ? DEFAULT_FILENAME : filename,
                 model,
@@ -64,28 +65,5 @@ final class OnnxModelPath {
         } catch (IOException e) {
             return ""; // the text already says that the file is not there
         }
-    }
-
-    /** Returns a library of operators ({@code op_library_filename}) in the model's directory. */
-    static Path operatorLibrary(ModelContext context, String filename) {
-        String model = context.settings().name();
-        Path file = within(context.modelDirectory(), filename, model, "op_library_filename");
-        if (!Files.isRegularFile(file)) {
-            throw new BackendException(
-                    ErrorCode.NOT_FOUND,
-                    "unable to load model '" + model + "', op_library_filename: '" + filename
-                            + "' (expected: a file in the model's directory)");
-        }
-        return file;
-    }
-
-    private static Path within(Path directory, String filename, String model, String option) {
-        Path root = directory.toAbsolutePath().normalize();
-        Path file = root.resolve(filename).normalize();
-        if (!file.startsWith(root) || file.equals(root)) {
-            throw OnnxErrors.cannotLoad(
-                    model, option + ": '" + filename + "' (expected: a path within the model's directory)");
-        }
-        return file;
     }
 }

@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.natives.ModelErrors;
 import dev.nereid.backend.onnx.ort.OrtElementType;
 import dev.nereid.backend.onnx.ort.OrtSession;
 import dev.nereid.backend.onnx.ort.OrtTensorInfo;
@@ -79,7 +80,7 @@ final class OnnxSignature {
                 return output(i, modelOutputs.get(i), spec, inputsFixed);
             }
         }
-        throw OnnxErrors.invalid("state output '" + state.outputName() + "': the model has no output of that name");
+        throw ModelErrors.invalid("state output '" + state.outputName() + "': the model has no output of that name");
     }
 
     /** Returns whether an input controls sequences and the model declares one dimension for it. */
@@ -123,7 +124,7 @@ final class OnnxSignature {
     Input input(String name) {
         Input input = inputs.get(name);
         if (input == null) {
-            throw OnnxErrors.invalid("unexpected inference input '" + name + "': the model has none of that name");
+            throw ModelErrors.unknown("input", name);
         }
         return input;
     }
@@ -132,7 +133,7 @@ final class OnnxSignature {
     Output output(String name) {
         Output output = outputs.get(name);
         if (output == null) {
-            throw OnnxErrors.invalid("unexpected inference output '" + name + "': the model has none of that name");
+            throw ModelErrors.unknown("output", name);
         }
         return output;
     }

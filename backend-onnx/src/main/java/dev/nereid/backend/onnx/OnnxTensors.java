@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.natives.ModelErrors;
 import dev.nereid.backend.onnx.ort.OrtElementType;
 import dev.nereid.backend.onnx.ort.OrtTensorInfo;
 import dev.nereid.spi.BackendException;
@@ -71,7 +72,7 @@ final class OnnxTensors {
      */
     static DataType dataType(OrtTensorInfo info, String role) {
         return dataType(info.type())
-                .orElseThrow(() -> OnnxErrors.invalid("model " + role + " '" + info.name()
+                .orElseThrow(() -> ModelErrors.invalid("model " + role + " '" + info.name()
                         + "' must specify 'data_type' (expected: a type of the protocol; the model has " + info.type()
                         + ")"));
     }

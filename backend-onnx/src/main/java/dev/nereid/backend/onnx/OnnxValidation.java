@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.natives.TensorChecks;
 import dev.nereid.backend.onnx.ort.OrtSession;
 import dev.nereid.backend.onnx.ort.OrtTensorInfo;
 import dev.nereid.spi.BackendException;
@@ -18,10 +19,12 @@ import java.util.stream.Stream;
 final class OnnxValidation {
     private final ModelSettings settings;
     private final OrtSession session;
+    private final TensorChecks tensors;
 
     private OnnxValidation(ModelSettings settings, OrtSession session) {
         this.settings = settings;
         this.session = session;
+        tensors = new TensorChecks(settings);
     }
 
     /**
@@ -70,11 +73,7 @@ final class OnnxValidation {
     }
 
     private static OrtTensorInfo find(TensorSpec spec, List<OrtTensorInfo> infos, String role) {
-        Optional<OrtTensorInfo> found =
-                infos.stream().filter(info -> info.name().equals(spec.name())).findFirst();
-        return found.orElseThrow(() -> OnnxErrors.invalid("unexpected inference " + role + " '" + spec.name()
-                + "', allowed " + role + "s are: "
-                + infos.stream().map(OrtTensorInfo::name).sorted().collect(Collectors.joining(", "))));
+        return TensorChecks.find(spec.name(), infos, OrtTensorInfo::name, role);
     }
 
     /** Refuses a configuration with more or fewer inputs than the model needs. Optional inputs do not count. */
@@ -155,11 +154,7 @@ final class OnnxValidation {
             throw refused("configuration expects model provides input with shape [-1] for ragged input '" + spec.name()
                     + "', which is not supported for optional input");
         }
-        Shape shape = OnnxTensors.shape(info);
-        if (shape.rank() != 1 || shape.dim(0) != Shape.VARIABLE) {
-            throw refused("configuration expects model provides input with shape [-1]  for ragged input '" + spec.name()
-                    + "', model provides " + shape);
-        }
+        tensors.checkRagged(spec, OnnxTensors.shape(info));
     }
 
     /** Describes a derived input under each of its names. The shape is the one that it has in a batch. */
@@ -196,65 +191,14 @@ final class OnnxValidation {
      * @param exact whether dimensions that are open in the model must be open in the configuration, as for outputs
      */
     private void checkDims(TensorSpec spec, OrtTensorInfo info, boolean exact) {
-        Shape model = OnnxTensors.shape(info);
-        Shape configured = spec.backendDims();
-        if (model.rank() == 0) {
-            checkScalar(spec, configured);
-            if (info.hasShape() && settings.batches()) {
-                throw noBatchDimension(spec, model); // it would produce one item for any size of the batch
-            }
-        } else if (settings.batches()) {
-            checkBatch(spec, model, configured, exact);
-        } else if (!fits(model, configured, exact)) {
-            throw differs(spec, model, configured.rank() + " dimensions (shape " + configured + ")");
-        }
-    }
-
-    /**
-     * Checks the configured shape of a scalar. A model that does not declare the number of dimensions counts as one
-     * without, as ONNX Runtime reports it.
-     */
-    private void checkScalar(TensorSpec spec, Shape configured) {
-        for (int i = 0; i < configured.rank(); i++) {
-            if (configured.dim(i) != 1) {
-                throw refused("scalar tensor '" + spec.name()
-                        + "', should only provide 1 in the model configuration when the model doesn't support"
-                        + " batching. Model configuration provided: " + configured + ".");
-            }
-        }
-    }
-
-    private void checkBatch(TensorSpec spec, Shape model, Shape configured, boolean exact) {
-        if (model.dim(0) != Shape.VARIABLE) {
-            throw noBatchDimension(spec, model);
-        }
-        Shape full = configured.prepend(Shape.VARIABLE);
-        if (!fits(model, full, exact)) {
-            throw differs(
-                    spec,
-                    model,
-                    full.rank() + " dimensions (an initial batch dimension because max_batch_size > 0 followed by the"
-                            + " explicit tensor shape, making complete shape " + full + ")");
-        }
-    }
-
-    private static boolean fits(Shape model, Shape configured, boolean exact) {
-        return exact ? model.equals(configured) : model.accepts(configured);
-    }
-
-    private BackendException noBatchDimension(TensorSpec spec, Shape model) {
-        return OnnxErrors.invalid("model '" + settings.name() + "', tensor '" + spec.name()
-                + "': for the model to support batching the shape should have at least 1 dimension and the first"
-                + " dimension must be -1; but shape expected by the model is " + model);
-    }
-
-    private BackendException differs(TensorSpec spec, Shape model, String configured) {
-        return OnnxErrors.invalid("model '" + settings.name() + "', tensor '" + spec.name() + "': the model expects "
-                + model.rank() + " dimensions (shape " + model + ") but the model configuration specifies "
-                + configured);
+        tensors.checkDims(
+                spec,
+                OnnxTensors.shape(info),
+                info.hasShape(),
+                (model, configured) -> exact ? model.equals(configured) : model.accepts(configured));
     }
 
     private BackendException refused(String message) {
-        return OnnxErrors.cannotLoad(settings.name(), message);
+        return tensors.refused(message);
     }
 }

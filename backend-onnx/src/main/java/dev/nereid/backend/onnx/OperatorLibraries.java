@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.natives.ModelPaths;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelContext;
@@ -32,7 +33,7 @@ final class OperatorLibraries {
     static List<Path> of(ModelContext context) {
         List<Path> libraries = new ArrayList<>();
         for (String filename : context.settings().values("model_operations.op_library_filename")) {
-            Path library = OnnxModelPath.operatorLibrary(context, filename);
+            Path library = ModelPaths.operatorLibrary(context, filename);
             String name = String.valueOf(library.getFileName());
             Path directory = library.resolveSibling("");
             NavigableSet<String> files = new TreeSet<>(List.of(name));

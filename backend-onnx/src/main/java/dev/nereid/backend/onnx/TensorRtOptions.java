@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.natives.ModelErrors;
 import dev.nereid.backend.natives.OptionValues;
 import java.util.HashMap;
 import java.util.Map;
@@ -81,7 +82,8 @@ final class TensorRtOptions {
         } else if (TRUTHS.contains(name)) {
             options.put(option(name), truth(values, name));
         } else if (!TEXTS.contains(name)) {
-            throw OnnxErrors.invalid("unknown parameter '" + name + "' is provided for TensorRT Execution Accelerator");
+            throw ModelErrors.invalid(
+                    "unknown parameter '" + name + "' is provided for TensorRT Execution Accelerator");
         } else if (!text.isEmpty()) {
             options.put(option(name), text);
         }

@@ -1,5 +1,6 @@
 package dev.nereid.backend.pytorch;
 
+import dev.nereid.backend.natives.Completions;
 import dev.nereid.backend.pytorch.presets.TorchException;
 import dev.nereid.backend.pytorch.presets.TorchLibrary;
 import dev.nereid.backend.pytorch.presets.TorchModule;
@@ -53,12 +54,7 @@ final class PyTorchBackend implements Backend {
 
     @Override
     public Optional<ModelCompletion> complete(ModelContext context) {
-        if (!PyTorchCompletion.isNeeded(context.settings())) {
-            context.logger()
-                    .log(
-                            System.Logger.Level.INFO,
-                            "skipping model configuration auto-complete for '"
-                                    + context.settings().name() + "': inputs and outputs already specified");
+        if (!Completions.isNeeded(context)) {
             return Optional.empty();
         }
         PyTorchModelOptions modelOptions = PyTorchModelOptions.of(context, options.processors());

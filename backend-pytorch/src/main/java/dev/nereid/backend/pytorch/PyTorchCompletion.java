@@ -1,5 +1,6 @@
 package dev.nereid.backend.pytorch;
 
+import dev.nereid.backend.natives.Completions;
 import dev.nereid.backend.pytorch.presets.TorchArgument;
 import dev.nereid.backend.pytorch.presets.TorchException;
 import dev.nereid.backend.pytorch.presets.TorchExecution;
@@ -26,12 +27,6 @@ import java.util.Optional;
  */
 final class PyTorchCompletion {
     private PyTorchCompletion() {}
-
-    /** Returns whether inputs or outputs are missing in a configuration; otherwise nothing is completed. */
-    static boolean isNeeded(ModelSettings settings) {
-        return (settings.inputs().isEmpty() && settings.batchInputs().isEmpty())
-                || settings.outputs().isEmpty();
-    }
 
     /**
      * Completes a configuration as far as the module shows it. The load refuses a configuration that stays incomplete.
@@ -92,12 +87,7 @@ final class PyTorchCompletion {
             throw PyTorchErrors.invalid("autofill failed for model '" + settings.name() + "': tensor '" + name
                     + "' has no dimension for a batch (expected: max_batch_size 0)");
         }
-        Shape dims = settings.batches() ? shape.dropFirst() : shape;
-        if (dims.rank() > 0) {
-            return TensorSpec.of(name, type, dims);
-        }
-        TensorSpec single = TensorSpec.of(name, type, Shape.of(1));
-        return settings.batches() ? single.withReshape(Shape.SCALAR) : single;
+        return Completions.tensor(name, type, shape, settings.batches());
     }
 
     /** Executes the module once, with the shapes of its trace. */

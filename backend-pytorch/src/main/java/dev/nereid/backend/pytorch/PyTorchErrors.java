@@ -1,5 +1,6 @@
 package dev.nereid.backend.pytorch;
 
+import dev.nereid.backend.natives.ModelPaths;
 import dev.nereid.backend.pytorch.presets.TorchException;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
@@ -32,11 +33,7 @@ final class PyTorchErrors {
     /** Returns why PyTorch cannot load a model. */
     static BackendException ofLoad(ModelContext context, TorchException failure) {
         String model = context.settings().name();
-        String text = text(String.valueOf(failure.getMessage()))
-                .replace(
-                        context.versionDirectory().toAbsolutePath().toString(),
-                        model + "/" + context.settings().version())
-                .replace(context.modelDirectory().toAbsolutePath().toString(), model);
+        String text = ModelPaths.publicText(context, text(String.valueOf(failure.getMessage())));
         Matcher operator = UNKNOWN_OPERATOR.matcher(text);
         if (operator.find()) { // before the places, which are long
             int end = text.indexOf(SIMILAR);

@@ -1,5 +1,6 @@
 package dev.nereid.backend.pytorch;
 
+import dev.nereid.backend.natives.Cancellation;
 import dev.nereid.backend.pytorch.presets.TorchException;
 import dev.nereid.backend.pytorch.presets.TorchExecution;
 import dev.nereid.backend.pytorch.presets.TorchOutput;
@@ -62,10 +63,7 @@ final class PyTorchInstance implements ModelInstance {
 
     @Override
     public void execute(Batch batch) {
-        if (isCancelled(batch)) {
-            for (InferenceRequest request : batch.requests()) {
-                request.fail(new BackendException(ErrorCode.CANCELLED, "request was cancelled"));
-            }
+        if (Cancellation.failsAll(batch)) {
             return;
         }
         List<Tensor> inputs = new ArrayList<>(signature.inputs().size());
@@ -99,15 +97,6 @@ final class PyTorchInstance implements ModelInstance {
         } catch (TorchException e) {
             throw PyTorchErrors.ofExecution(e);
         }
-    }
-
-    private static boolean isCancelled(Batch batch) {
-        for (InferenceRequest request : batch.requests()) {
-            if (!request.isCancelled()) {
-                return false;
-            }
-        }
-        return true;
     }
 
     /** The values of one execution, of which each is closed after its last use. Confined to the execution. */

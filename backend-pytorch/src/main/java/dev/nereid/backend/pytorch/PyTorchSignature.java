@@ -11,7 +11,6 @@ import java.util.List;
  * @param outputs the outputs and states of the configuration
  */
 record PyTorchSignature(List<String> inputs, boolean isDictionary, List<Output> outputs) {
-    /** Copies the components. */
     PyTorchSignature {
         inputs = List.copyOf(inputs);
         outputs = List.copyOf(outputs);

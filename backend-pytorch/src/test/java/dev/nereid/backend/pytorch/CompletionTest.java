@@ -2,6 +2,7 @@ package dev.nereid.backend.pytorch;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.backend.natives.Completions;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.DataType;
@@ -12,6 +13,7 @@ import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeModelContext;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -251,7 +253,8 @@ class CompletionTest {
                 .batchInput(new BatchInput(BatchInput.Kind.ELEMENT_COUNT, List.of("n"), DataType.INT32, "x"))
                 .output(TensorSpec.of("y", DataType.FP32, Shape.of(1)));
 
-        assertThat(PyTorchCompletion.isNeeded(settings.build())).isFalse();
+        assertThat(Completions.isNeeded(new FakeModelContext(settings.build(), Path.of("m"))))
+                .isFalse();
     }
 
     @Test

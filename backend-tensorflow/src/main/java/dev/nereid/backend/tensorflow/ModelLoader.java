@@ -1,5 +1,6 @@
 package dev.nereid.backend.tensorflow;
 
+import dev.nereid.backend.natives.ModelErrors;
 import dev.nereid.backend.tensorflow.capi.TfErrorCode;
 import dev.nereid.backend.tensorflow.capi.TfException;
 import dev.nereid.backend.tensorflow.capi.TfLibrary;
@@ -89,9 +90,9 @@ final class ModelLoader {
         } catch (TfException e) {
             throw TensorFlowErrors.cannotLoad(context, e);
         } catch (IllegalArgumentException e) { // an operation that the graph does not have
-            throw TensorFlowErrors.cannotLoad(context.settings().name(), String.valueOf(e.getMessage()));
+            throw ModelErrors.cannotLoad(context.settings().name(), String.valueOf(e.getMessage()));
         } catch (IOException e) {
-            throw TensorFlowErrors.cannotLoad(context.settings().name(), "the graph cannot be read: " + e.getMessage());
+            throw ModelErrors.cannotLoad(context.settings().name(), "the graph cannot be read: " + e.getMessage());
         }
     }
 
@@ -170,7 +171,7 @@ final class ModelLoader {
             TfTensorInfo info = session.tensor(tensor);
             return new GraphTensor(name, tensor, info.type(), info.shape());
         } catch (IllegalArgumentException e) {
-            throw TensorFlowErrors.invalid("unexpected inference " + role + " '" + name + "': " + e.getMessage());
+            throw ModelErrors.invalid("unexpected inference " + role + " '" + name + "': " + e.getMessage());
         }
     }
 }

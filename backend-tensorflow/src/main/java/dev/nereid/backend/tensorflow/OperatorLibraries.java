@@ -1,5 +1,6 @@
 package dev.nereid.backend.tensorflow;
 
+import dev.nereid.backend.natives.ModelPaths;
 import dev.nereid.backend.tensorflow.capi.TfException;
 import dev.nereid.backend.tensorflow.capi.TfLibrary;
 import dev.nereid.spi.BackendException;
@@ -31,7 +32,7 @@ final class OperatorLibraries {
 
     /** Registers the operations of a library in the model's directory. */
     static void load(TfLibrary tensorFlow, ModelContext context, String filename) {
-        Path library = TensorFlowModelPath.operatorLibrary(context, filename);
+        Path library = ModelPaths.operatorLibrary(context, filename);
         Path directory = library.resolveSibling("");
         String name = String.valueOf(library.getFileName());
         try {

@@ -1,5 +1,6 @@
 package dev.nereid.backend.tensorflow;
 
+import dev.nereid.backend.natives.Completions;
 import dev.nereid.backend.tensorflow.capi.TfLibrary;
 import dev.nereid.backend.tensorflow.capi.TfSession;
 import dev.nereid.backend.tensorflow.graph.GraphModel;
@@ -63,12 +64,7 @@ final class TensorFlowBackend implements Backend {
 
     @Override
     public Optional<ModelCompletion> complete(ModelContext context) {
-        if (!TensorFlowCompletion.isNeeded(context.settings())) {
-            context.logger()
-                    .log(
-                            System.Logger.Level.INFO,
-                            "skipping model configuration auto-complete for '"
-                                    + context.settings().name() + "': inputs and outputs already specified");
+        if (!Completions.isNeeded(context)) {
             return Optional.empty();
         }
         TensorFlowModelOptions modelOptions = TensorFlowModelOptions.of(context, options);

@@ -1,5 +1,7 @@
 package dev.nereid.backend.tensorflow;
 
+import dev.nereid.backend.natives.Completions;
+import dev.nereid.backend.natives.ModelErrors;
 import dev.nereid.backend.tensorflow.graph.GraphModel;
 import dev.nereid.backend.tensorflow.graph.GraphTensor;
 import dev.nereid.spi.DataType;
@@ -19,12 +21,6 @@ import java.util.Set;
 final class TensorFlowCompletion {
     private TensorFlowCompletion() {}
 
-    /** Returns whether inputs or outputs are missing in a configuration; otherwise nothing is completed. */
-    static boolean isNeeded(ModelSettings settings) {
-        return (settings.inputs().isEmpty() && settings.batchInputs().isEmpty())
-                || settings.outputs().isEmpty();
-    }
-
     /**
      * Completes a configuration. It returns batching as far as the model allows it, and the inputs or outputs that the
      * configuration lacks.
@@ -36,7 +32,7 @@ final class TensorFlowCompletion {
         int maxBatchSize = maxBatchSize(settings, model, Math.max(0, defaultMaxBatchSize));
         boolean batches = maxBatchSize > 0;
         ModelCompletion completion = ModelCompletion.EMPTY.withProposedMaxBatchSize(maxBatchSize);
-        if (settings.inputs().isEmpty() && settings.batchInputs().isEmpty()) {
+        if (Completions.lacksInputs(settings)) {
             completion = completion.withInputs(
                     specs(without(model.inputs(), namesOfSequences(settings, true)), "input", settings, batches));
         }
@@ -69,10 +65,7 @@ final class TensorFlowCompletion {
         boolean canBatch = model.inputs().stream().allMatch(TensorFlowCompletion::hasBatchDimension)
                 && model.outputs().stream().allMatch(TensorFlowCompletion::hasBatchDimension)
                 && !model.inputs().isEmpty();
-        if (!canBatch && settings.batches()) {
-            throw TensorFlowErrors.invalid("autofill failed for model '" + settings.name()
-                    + "': model does not support batching while non-zero max_batch_size is specified");
-        }
+        Completions.checkBatching(settings, canBatch);
         if (!canBatch) {
             return 0;
         }
@@ -94,24 +87,15 @@ final class TensorFlowCompletion {
         return specs;
     }
 
-    /**
-     * Describes a tensor for the configuration. A tensor without dimensions beside the batch is configured as [1], and
-     * in a batch reshaped to the model's shape.
-     */
     private static TensorSpec spec(GraphTensor tensor, String role, ModelSettings settings, boolean batches) {
         DataType type = TensorFlowTensors.dataType(tensor, role, settings.name());
         Optional<Shape> shape = TensorFlowTensors.shape(tensor);
         if (shape.isEmpty()) {
-            throw TensorFlowErrors.cannotLoad(
+            throw ModelErrors.cannotLoad(
                     settings.name(),
                     role + " '" + tensor.name() + "': the model does not say how many dimensions it has (expected: its"
                             + " dims in the configuration)");
         }
-        Shape dims = batches ? shape.get().dropFirst() : shape.get();
-        if (dims.rank() > 0) {
-            return TensorSpec.of(tensor.name(), type, dims);
-        }
-        TensorSpec single = TensorSpec.of(tensor.name(), type, Shape.of(1));
-        return batches ? single.withReshape(Shape.SCALAR) : single;
+        return Completions.tensor(tensor.name(), type, shape.get(), batches);
     }
 }

@@ -1,5 +1,7 @@
 package dev.nereid.backend.tensorflow;
 
+import dev.nereid.backend.natives.ModelErrors;
+import dev.nereid.backend.natives.ModelPaths;
 import dev.nereid.backend.tensorflow.capi.TfException;
 import dev.nereid.backend.tensorflow.graph.GraphException;
 import dev.nereid.spi.BackendException;
@@ -26,27 +28,13 @@ final class TensorFlowErrors {
     /** Returns why TensorFlow cannot load a model. */
     static BackendException cannotLoad(ModelContext context, TfException failure) {
         String model = context.settings().name();
-        String text = reason(failure)
-                .replace(
-                        context.versionDirectory().toAbsolutePath().toString(),
-                        model + "/" + context.settings().version())
-                .replace(context.modelDirectory().toAbsolutePath().toString(), model);
-        return cannotLoad(model, "TensorFlow error " + failure.code() + ": " + text);
+        String text = ModelPaths.publicText(context, reason(failure));
+        return ModelErrors.cannotLoad(model, "TensorFlow error " + failure.code() + ": " + text);
     }
 
     /** Returns why files are no model. */
     static BackendException cannotLoad(ModelContext context, GraphException failure) {
-        return cannotLoad(context.settings().name(), String.valueOf(failure.getMessage()));
-    }
-
-    /** Returns an exception about a model or its configuration. */
-    static BackendException invalid(String message) {
-        return new BackendException(ErrorCode.INVALID_ARGUMENT, message);
-    }
-
-    /** Returns an exception with a message that begins with the model's name. */
-    static BackendException cannotLoad(String model, String message) {
-        return invalid("unable to load model '" + model + "', " + message);
+        return ModelErrors.cannotLoad(context.settings().name(), String.valueOf(failure.getMessage()));
     }
 
     /** Returns the first line of a text of TensorFlow, without the name of the machine. */

@@ -1,5 +1,6 @@
 package dev.nereid.backend.tensorflow;
 
+import dev.nereid.backend.natives.Cancellation;
 import dev.nereid.backend.tensorflow.capi.TfException;
 import dev.nereid.backend.tensorflow.capi.TfExecution;
 import dev.nereid.backend.tensorflow.capi.TfTensor;
@@ -7,7 +8,6 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -45,10 +45,7 @@ final class TensorFlowInstance implements ModelInstance {
 
     @Override
     public void execute(Batch batch) {
-        if (isCancelled(batch)) {
-            for (InferenceRequest request : batch.requests()) {
-                request.fail(new BackendException(ErrorCode.CANCELLED, "request was cancelled"));
-            }
+        if (Cancellation.failsAll(batch)) {
             return;
         }
         execution.begin();
@@ -59,15 +56,6 @@ final class TensorFlowInstance implements ModelInstance {
         } finally {
             execution.end();
         }
-    }
-
-    private static boolean isCancelled(Batch batch) {
-        for (InferenceRequest request : batch.requests()) {
-            if (!request.isCancelled()) {
-                return false;
-            }
-        }
-        return true;
     }
 
     private void run(Batch batch) throws TfException {

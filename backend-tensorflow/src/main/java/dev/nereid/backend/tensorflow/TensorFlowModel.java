@@ -1,5 +1,6 @@
 package dev.nereid.backend.tensorflow;
 
+import dev.nereid.backend.natives.ModelErrors;
 import dev.nereid.backend.tensorflow.capi.TfException;
 import dev.nereid.backend.tensorflow.capi.TfExecution;
 import dev.nereid.backend.tensorflow.capi.TfLibrary;
@@ -93,7 +94,7 @@ final class TensorFlowModel implements Model {
     private static void requireDevices(ModelContext context, TensorFlowModelOptions options, TfSession session) {
         try {
             if (options.gpus() && session.devices("GPU") == 0) {
-                throw TensorFlowErrors.cannotLoad(
+                throw ModelErrors.cannotLoad(
                         context.settings().name(),
                         "instance on a GPU (expected: KIND_CPU, since this TensorFlow has found no GPU)");
             }
@@ -108,7 +109,7 @@ final class TensorFlowModel implements Model {
         for (GraphTensor input : model.inputs()) {
             int rank = input.shape().map(shape -> shape.length).orElse(0);
             if (rank > TfExecution.MAX_RANK) {
-                throw TensorFlowErrors.cannotLoad(
+                throw ModelErrors.cannotLoad(
                         context.settings().name(),
                         "input '" + input.name() + "': " + rank + " dimensions (expected: <= " + TfExecution.MAX_RANK
                                 + ")");
@@ -117,7 +118,7 @@ final class TensorFlowModel implements Model {
         try {
             session.newExecution(signature.fed(), signature.fetched()).close();
         } catch (IllegalArgumentException e) {
-            throw TensorFlowErrors.cannotLoad(context.settings().name(), String.valueOf(e.getMessage()));
+            throw ModelErrors.cannotLoad(context.settings().name(), String.valueOf(e.getMessage()));
         }
     }
 

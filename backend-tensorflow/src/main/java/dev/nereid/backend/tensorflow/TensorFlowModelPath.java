@@ -1,12 +1,14 @@
 package dev.nereid.backend.tensorflow;
 
+import dev.nereid.backend.natives.ModelErrors;
+import dev.nereid.backend.natives.ModelPaths;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelContext;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Resolves the files that a configuration names, within the model's own directories. Stateless. */
+/** Resolves the file of a model, within its own directory. Stateless. */
 final class TensorFlowModelPath {
     private static final String SAVED_MODEL_SUFFIX = ".savedmodel";
     private static final String GRAPH_DEF_SUFFIX = ".graphdef";
@@ -28,7 +30,7 @@ final class TensorFlowModelPath {
             boolean isGraph = Files.exists(context.versionDirectory().resolve(GRAPH_DEF));
             filename = isGraph ? GRAPH_DEF : SAVED_MODEL;
         }
-        Path file = within(context.versionDirectory(), filename, model, "default_model_filename");
+        Path file = ModelPaths.within(context.versionDirectory(), filename, model, "default_model_filename");
         String shown = model + "/" + context.settings().version() + "/" + filename;
         if (!Files.exists(file)) {
             throw new BackendException(
@@ -36,7 +38,7 @@ final class TensorFlowModelPath {
         }
         boolean isDirectory = Files.isDirectory(file);
         if (isGraphDef(context) ? !Files.isRegularFile(file) : !isDirectory) {
-            throw TensorFlowErrors.cannotLoad(
+            throw ModelErrors.cannotLoad(
                     model,
                     "'" + shown + "': "
                             + (isDirectory ? "a directory" : "a file") + " (expected: "
@@ -58,28 +60,5 @@ final class TensorFlowModelPath {
         return filename.endsWith(GRAPH_DEF_SUFFIX)
                 || (!filename.endsWith(SAVED_MODEL_SUFFIX)
                         && Files.isRegularFile(context.versionDirectory().resolve(filename)));
-    }
-
-    /** Returns a library of operators ({@code op_library_filename}) in the model's directory. */
-    static Path operatorLibrary(ModelContext context, String filename) {
-        String model = context.settings().name();
-        Path file = within(context.modelDirectory(), filename, model, "op_library_filename");
-        if (!Files.isRegularFile(file)) {
-            throw new BackendException(
-                    ErrorCode.NOT_FOUND,
-                    "unable to load model '" + model + "', op_library_filename: '" + filename
-                            + "' (expected: a file in the model's directory)");
-        }
-        return file;
-    }
-
-    private static Path within(Path directory, String filename, String model, String option) {
-        Path root = directory.toAbsolutePath().normalize();
-        Path file = root.resolve(filename).normalize();
-        if (!file.startsWith(root) || file.equals(root)) {
-            throw TensorFlowErrors.cannotLoad(
-                    model, option + ": '" + filename + "' (expected: a path within the model's directory)");
-        }
-        return file;
     }
 }

@@ -1,5 +1,6 @@
 package dev.nereid.backend.tensorflow;
 
+import dev.nereid.backend.natives.ModelErrors;
 import dev.nereid.backend.tensorflow.graph.GraphModel;
 import dev.nereid.backend.tensorflow.graph.GraphTensor;
 import dev.nereid.spi.DataType;
@@ -68,8 +69,7 @@ final class TensorFlowSignature {
                 return output(i, tensor, state.type(), state.dims());
             }
         }
-        throw TensorFlowErrors.invalid(
-                "state output '" + state.outputName() + "': the model has no output of that name");
+        throw ModelErrors.invalid("state output '" + state.outputName() + "': the model has no output of that name");
     }
 
     private static Output output(int index, GraphTensor tensor, DataType type, Shape dims) {
@@ -107,8 +107,7 @@ final class TensorFlowSignature {
     Input input(String name) {
         Input input = inputs.get(name);
         if (input == null) {
-            throw TensorFlowErrors.invalid(
-                    "unexpected inference input '" + name + "': the model has none of that name");
+            throw ModelErrors.unknown("input", name);
         }
         return input;
     }
@@ -116,8 +115,7 @@ final class TensorFlowSignature {
     Output output(String name) {
         Output output = outputs.get(name);
         if (output == null) {
-            throw TensorFlowErrors.invalid(
-                    "unexpected inference output '" + name + "': the model has none of that name");
+            throw ModelErrors.unknown("output", name);
         }
         return output;
     }

@@ -1,5 +1,6 @@
 package dev.nereid.backend.tensorflow;
 
+import dev.nereid.backend.natives.ModelErrors;
 import dev.nereid.backend.tensorflow.capi.TfDataType;
 import dev.nereid.backend.tensorflow.graph.GraphTensor;
 import dev.nereid.spi.BackendException;
@@ -52,12 +53,12 @@ final class TensorFlowTensors {
      */
     static DataType dataType(GraphTensor tensor, String role, String model) {
         if (!tensor.isDense()) {
-            throw TensorFlowErrors.cannotLoad(
+            throw ModelErrors.cannotLoad(
                     model, role + " '" + tensor.name() + "': a sparse or composite tensor (expected: a dense tensor)");
         }
         Optional<DataType> type = dataType(tensor.type());
         if (type.isEmpty()) {
-            throw TensorFlowErrors.cannotLoad(
+            throw ModelErrors.cannotLoad(
                     model,
                     role + " '" + tensor.name() + "': data type "
                             + tensor.type().text() + " (expected: a type of the protocol)");

@@ -1,5 +1,6 @@
 package dev.nereid.backend.tensorflow;
 
+import dev.nereid.backend.natives.TensorChecks;
 import dev.nereid.backend.tensorflow.graph.GraphModel;
 import dev.nereid.backend.tensorflow.graph.GraphTensor;
 import dev.nereid.spi.BackendException;
@@ -22,10 +23,12 @@ import java.util.stream.Stream;
 final class TensorFlowValidation {
     private final ModelSettings settings;
     private final GraphModel model;
+    private final TensorChecks tensors;
 
     private TensorFlowValidation(ModelSettings settings, GraphModel model) {
         this.settings = settings;
         this.model = model;
+        tensors = new TensorChecks(settings);
     }
 
     /** Refuses a configuration that does not agree with its model. */
@@ -49,11 +52,7 @@ final class TensorFlowValidation {
     }
 
     private static GraphTensor find(String name, List<GraphTensor> tensors, String role) {
-        Optional<GraphTensor> found =
-                tensors.stream().filter(tensor -> tensor.name().equals(name)).findFirst();
-        return found.orElseThrow(() -> TensorFlowErrors.invalid("unexpected inference " + role + " '" + name
-                + "', allowed " + role + "s are: "
-                + tensors.stream().map(GraphTensor::name).sorted().collect(Collectors.joining(", "))));
+        return TensorChecks.find(name, tensors, GraphTensor::name, role);
     }
 
     /** Refuses a model with an input that would get no value, since it would fail at each request. */
@@ -94,9 +93,8 @@ final class TensorFlowValidation {
         }
         if (!spec.is(TensorSpec.Trait.RAGGED)) {
             checkDims(spec, shape.get());
-        } else if (shape.get().rank() != 1 || shape.get().dim(0) != Shape.VARIABLE) {
-            throw refused("configuration expects model provides input with shape [-1]  for ragged input '" + spec.name()
-                    + "', model provides " + shape.get());
+        } else {
+            tensors.checkRagged(spec, shape.get());
         }
     }
 
@@ -138,41 +136,7 @@ final class TensorFlowValidation {
     }
 
     private void checkDims(TensorSpec spec, Shape expected) {
-        Shape configured = spec.backendDims();
-        if (expected.rank() == 0) {
-            checkScalar(spec, configured);
-            if (settings.batches()) {
-                throw noBatchDimension(spec, expected); // it would produce one item for any size of the batch
-            }
-        } else if (settings.batches()) {
-            checkBatch(spec, expected, configured);
-        } else if (!fits(expected, configured)) {
-            throw differs(spec, expected, configured.rank() + " dimensions (shape " + configured + ")");
-        }
-    }
-
-    private void checkScalar(TensorSpec spec, Shape configured) {
-        for (int i = 0; i < configured.rank(); i++) {
-            if (configured.dim(i) != 1) {
-                throw refused("scalar tensor '" + spec.name()
-                        + "', should only provide 1 in the model configuration when the model doesn't support"
-                        + " batching. Model configuration provided: " + configured + ".");
-            }
-        }
-    }
-
-    private void checkBatch(TensorSpec spec, Shape expected, Shape configured) {
-        if (expected.dim(0) != Shape.VARIABLE) {
-            throw noBatchDimension(spec, expected);
-        }
-        Shape full = configured.prepend(Shape.VARIABLE);
-        if (!fits(expected, full)) {
-            throw differs(
-                    spec,
-                    expected,
-                    full.rank() + " dimensions (an initial batch dimension because max_batch_size > 0 followed by the"
-                            + " explicit tensor shape, making complete shape " + full + ")");
-        }
+        tensors.checkDims(spec, expected, true, TensorFlowValidation::fits);
     }
 
     /** A dimension that is open on one side only is checked by TensorFlow and by the server at each request. */
@@ -189,19 +153,7 @@ final class TensorFlowValidation {
         return true;
     }
 
-    private BackendException noBatchDimension(TensorSpec spec, Shape expected) {
-        return TensorFlowErrors.invalid("model '" + settings.name() + "', tensor '" + spec.name()
-                + "': for the model to support batching the shape should have at least 1 dimension and the first"
-                + " dimension must be -1; but shape expected by the model is " + expected);
-    }
-
-    private BackendException differs(TensorSpec spec, Shape expected, String configured) {
-        return TensorFlowErrors.invalid("model '" + settings.name() + "', tensor '" + spec.name()
-                + "': the model expects " + expected.rank() + " dimensions (shape " + expected
-                + ") but the model configuration specifies " + configured);
-    }
-
     private BackendException refused(String message) {
-        return TensorFlowErrors.cannotLoad(settings.name(), message);
+        return tensors.refused(message);
     }
 }

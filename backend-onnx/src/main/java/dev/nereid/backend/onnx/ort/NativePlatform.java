@@ -1,6 +1,10 @@
 package dev.nereid.backend.onnx.ort;
 
+import dev.nereid.backend.natives.CStrings;
 import dev.nereid.backend.natives.HostMachine;
+import java.lang.foreign.Arena;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 
@@ -43,6 +47,12 @@ public record NativePlatform(String directory, String libraryFile, boolean wideP
      */
     public static NativePlatform current() {
         return of(HostMachine.current());
+    }
+
+    /** Returns the address of {@code path} as the C API expects it. It lives as long as {@code arena}. */
+    long writePath(Arena arena, Path path) {
+        String text = path.toAbsolutePath().toString();
+        return widePaths ? arena.allocateFrom(text, StandardCharsets.UTF_16LE).address() : CStrings.write(arena, text);
     }
 
     /** Returns the name of the native library's resource in the artifact. */

@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import dev.nereid.backend.natives.CStrings;
 import dev.nereid.backend.natives.ReferenceCount;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;

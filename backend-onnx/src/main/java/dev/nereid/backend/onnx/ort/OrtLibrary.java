@@ -3,6 +3,7 @@ package dev.nereid.backend.onnx.ort;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import dev.nereid.backend.natives.CStrings;
 import dev.nereid.backend.natives.ReferenceCount;
 import java.io.File;
 import java.lang.foreign.Arena;

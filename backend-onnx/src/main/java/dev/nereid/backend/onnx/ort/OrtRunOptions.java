@@ -2,6 +2,7 @@ package dev.nereid.backend.onnx.ort;
 
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import dev.nereid.backend.natives.CStrings;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;

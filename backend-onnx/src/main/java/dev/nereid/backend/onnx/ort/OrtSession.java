@@ -2,6 +2,7 @@ package dev.nereid.backend.onnx.ort;
 
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import dev.nereid.backend.natives.CStrings;
 import dev.nereid.backend.natives.ReferenceCount;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -84,7 +85,7 @@ public final class OrtSession implements AutoCloseable {
         try (Arena scratch = Arena.ofConfined()) {
             providers.append(library, nativeOptions);
             MemorySegment out = scratch.allocate(JAVA_LONG);
-            long path = CStrings.writePath(scratch, model, library.platform());
+            long path = library.platform().writePath(scratch, model);
             api.call(OrtFunction.CreateSession, library.environment(), path, nativeOptions, out.address());
             return out.get(JAVA_LONG, 0);
         } finally {

@@ -2,6 +2,7 @@ package dev.nereid.backend.onnx.ort;
 
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import dev.nereid.backend.natives.CStrings;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -134,7 +135,7 @@ public record OrtSessionOptions(
             library.api().call(OrtFunction.AddSessionConfigEntry, options, key, value);
         }
         for (Path customOp : customOps) {
-            long path = CStrings.writePath(scratch, customOp, library.platform());
+            long path = library.platform().writePath(scratch, customOp);
             library.api().call(OrtFunction.RegisterCustomOpsLibrary_V2, options, path);
         }
     }

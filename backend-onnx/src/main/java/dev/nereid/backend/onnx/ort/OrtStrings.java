@@ -1,22 +1,19 @@
 package dev.nereid.backend.onnx.ort;
 
+import static dev.nereid.backend.natives.SerializedStrings.LENGTH_BYTES;
+import static dev.nereid.backend.natives.SerializedStrings.lengthAt;
+import static dev.nereid.backend.natives.SerializedStrings.putLength;
+import static dev.nereid.backend.natives.SerializedStrings.requireEnd;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.nio.ByteOrder;
 
 /**
  * Copies strings between ONNX Runtime's tensors and length-prefixed memory. Each string is its length in 4 bytes,
  * little-endian, and then its bytes. The bytes are arbitrary: no encoding is assumed, and zeros may occur. Stateless.
  */
 final class OrtStrings {
-    private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
-
-    private static final long LENGTH_BYTES = LENGTH.byteSize();
-    private static final long MAX_LENGTH = 0xffff_ffffL;
-
     private OrtStrings() {}
 
     /**
@@ -33,20 +30,7 @@ final class OrtStrings {
             MemorySegment.copy(source, offset, memory(scratch.result(0), length), 0, length);
             offset += length;
         }
-        if (offset != source.byteSize()) {
-            throw new IllegalArgumentException(
-                    "strings: " + source.byteSize() + " bytes (expected: " + offset + " for " + count + " strings)");
-        }
-    }
-
-    private static long lengthAt(MemorySegment source, long offset, long index, long count) {
-        long left = source.byteSize() - offset - LENGTH_BYTES;
-        long length = left < 0 ? 0 : Integer.toUnsignedLong(source.get(LENGTH, offset));
-        if (length > left) {
-            throw new IllegalArgumentException(
-                    "strings: end within string " + index + " (expected: " + count + " strings)");
-        }
-        return length;
+        requireEnd(source, offset, count);
     }
 
     /** Returns the bytes that {@link #copy} needs for the {@code count} strings in the tensor {@code value}. */
@@ -85,11 +69,8 @@ final class OrtStrings {
             long start = offsets.getAtIndex(JAVA_LONG, i);
             long end = i + 1 < count ? offsets.getAtIndex(JAVA_LONG, i + 1) : content.byteSize();
             long length = end - start;
-            if (length > MAX_LENGTH) {
-                throw new IllegalArgumentException("string: " + length + " bytes (expected: <= " + MAX_LENGTH + ")");
-            }
             long position = start + i * LENGTH_BYTES;
-            target.set(LENGTH, position, (int) length);
+            putLength(target, position, length);
             MemorySegment.copy(content, start, target, position + LENGTH_BYTES, length);
         }
     }

@@ -31,14 +31,11 @@ public record TorchArgument(String name, Kind kind, String type, Optional<Exampl
 
     /** The tensor that a trace was made with. */
     public record Example(DataType type, Shape shape) {
-        /** Checks the components. */
         public Example {
             requireNonNull(type, "type");
             requireNonNull(shape, "shape");
         }
     }
-
-    /** Checks the components. */
     public TorchArgument {
         requireNonNull(name, "name");
         requireNonNull(kind, "kind");

@@ -40,8 +40,6 @@ public record TorchSchema(List<TorchArgument> arguments, String result, Optional
         /** A text or a list of texts. */
         STRINGS
     }
-
-    /** Copies the components. */
     public TorchSchema {
         arguments = List.copyOf(arguments);
         values = values.map(List::copyOf);

@@ -25,7 +25,6 @@ import java.util.Collections;
 final class TfApi {
     private static final MethodHandle VOID_1 = voidCall(1);
     private static final MethodHandle VOID_2 = voidCall(2);
-    private static final MethodHandle VOID_3 = voidCall(3);
     private static final MethodHandle VOID_4 = voidCall(4);
     private static final MethodHandle VOID_6 = voidCall(6);
     private static final MethodHandle VOID_12 = voidCall(12);
@@ -80,14 +79,6 @@ final class TfApi {
     void call(TfFunction function, long a, long b) {
         try {
             VOID_2.invokeExact(at(function), a, b);
-        } catch (Throwable e) {
-            throw unexpected(function, e);
-        }
-    }
-
-    void call(TfFunction function, long a, long b, long c) {
-        try {
-            VOID_3.invokeExact(at(function), a, b, c);
         } catch (Throwable e) {
             throw unexpected(function, e);
         }

@@ -1,5 +1,6 @@
 package dev.nereid.backend.tensorflow.capi;
 
+import dev.nereid.backend.natives.CStrings;
 import dev.nereid.backend.natives.ReferenceCount;
 import java.io.IOException;
 import java.lang.foreign.Arena;

@@ -3,6 +3,7 @@ package dev.nereid.backend.tensorflow.capi;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import dev.nereid.backend.natives.CStrings;
 import dev.nereid.backend.natives.ReferenceCount;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -1,5 +1,7 @@
 package dev.nereid.backend.tensorflow.capi;
 
+import dev.nereid.backend.natives.CStrings;
+
 /** A reusable {@code TF_Status}. Confined to the user of the call that it is passed to; closed by its owner. */
 final class TfStatus implements AutoCloseable {
     private final TfApi api;

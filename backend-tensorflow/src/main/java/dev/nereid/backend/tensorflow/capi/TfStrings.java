@@ -1,8 +1,12 @@
 package dev.nereid.backend.tensorflow.capi;
 
+import static dev.nereid.backend.natives.SerializedStrings.LENGTH_BYTES;
+import static dev.nereid.backend.natives.SerializedStrings.lengthAt;
+import static dev.nereid.backend.natives.SerializedStrings.putLength;
+import static dev.nereid.backend.natives.SerializedStrings.requireEnd;
+
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.ByteOrder;
 
 /**
  * Converts between strings of a request and strings of TensorFlow. Stateless.
@@ -15,15 +19,12 @@ final class TfStrings {
     /** The size of a {@code TF_TString}. */
     static final long STRING_BYTES = 24;
 
-    private static final long LENGTH_BYTES = 4;
     /** {@code struct TF_TString_Large}: the size with the kind in its lowest 2 bits, the capacity, a pointer. */
     private static final int KIND_BITS = 2;
 
     private static final long LARGE = 1;
     private static final long CAPACITY_OFFSET = 8;
     private static final long POINTER_OFFSET = 16;
-    private static final long MAX_LENGTH = Integer.toUnsignedLong(-1);
-    private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     private TfStrings() {}
 
@@ -65,23 +66,6 @@ final class TfStrings {
         requireEnd(source, offset, count);
     }
 
-    private static void requireEnd(MemorySegment source, long end, long count) {
-        if (end != source.byteSize()) {
-            throw new IllegalArgumentException(
-                    "strings: " + source.byteSize() + " bytes (expected: " + end + " for " + count + " strings)");
-        }
-    }
-
-    private static long lengthAt(MemorySegment source, long offset, long index, long count) {
-        long left = source.byteSize() - offset - LENGTH_BYTES;
-        long length = left < 0 ? 0 : Integer.toUnsignedLong(source.get(LENGTH, offset));
-        if (length > left) {
-            throw new IllegalArgumentException(
-                    "strings: end within string " + index + " (expected: " + count + " strings)");
-        }
-        return length;
-    }
-
     /** Returns the bytes that {@link #copy} needs for an array of strings. */
     static long byteSize(TfApi api, MemorySegment strings) {
         long count = strings.byteSize() / STRING_BYTES;
@@ -99,10 +83,7 @@ final class TfStrings {
         for (long i = 0; i < count; i++) {
             long string = strings.address() + i * STRING_BYTES;
             long length = length(api, string);
-            if (length > MAX_LENGTH) {
-                throw new IllegalArgumentException("string: " + length + " bytes (expected: <= " + MAX_LENGTH + ")");
-            }
-            target.set(LENGTH, offset, (int) length);
+            putLength(target, offset, length);
             offset += LENGTH_BYTES;
             MemorySegment bytes = memory(api.shortPointer(TfFunction.StringGetDataPointer, string), length);
             MemorySegment.copy(bytes, 0, target, offset, length);

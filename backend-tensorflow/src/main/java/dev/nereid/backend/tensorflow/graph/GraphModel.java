@@ -12,7 +12,6 @@ import java.util.List;
  */
 public record GraphModel(
         String signature, List<GraphTensor> inputs, List<GraphTensor> outputs, GraphOperators operators) {
-    /** Copies the components. */
     public GraphModel {
         inputs = List.copyOf(inputs);
         outputs = List.copyOf(outputs);
