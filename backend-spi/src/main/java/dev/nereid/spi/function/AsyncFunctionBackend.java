@@ -6,7 +6,6 @@ import dev.nereid.spi.Batch;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
-import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import java.util.List;
@@ -24,33 +23,14 @@ import org.jspecify.annotations.Nullable;
  * one. That holds for stages that throw, complete twice or complete on the stack of the start.
  */
 final class AsyncFunctionBackend extends FunctionBackend<AsyncTensorFunction> {
-    private final AsyncTensorFunction function;
-
     AsyncFunctionBackend(AsyncTensorFunction function) {
         super(
                 function,
-                BackendTraits.DEFAULT.withExecution(function.execution()).withMaxDeferred(function.maxDeferred()));
-        this.function = function;
-    }
-
-    @Override
-    ModelCompletion completion(ModelContext context) {
-        return function.completion(context);
-    }
-
-    @Override
-    boolean isDecoupled() {
-        return false;
-    }
-
-    @Override
-    AsyncTensorFunction open(ModelContext context) {
-        return function.open(context);
-    }
-
-    @Override
-    void close(AsyncTensorFunction opened) {
-        opened.close();
+                BackendTraits.DEFAULT.withExecution(function.execution()).withMaxDeferred(function.maxDeferred()),
+                false,
+                function::completion,
+                function::open,
+                AsyncTensorFunction::close);
     }
 
     @Override

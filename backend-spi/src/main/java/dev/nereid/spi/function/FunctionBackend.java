@@ -12,6 +12,8 @@ import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import java.lang.System.Logger.Level;
 import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.function.Function;
 
 /**
  * The backend around a function, which is opened for each model. Immutable.
@@ -21,23 +23,33 @@ import java.util.Optional;
 abstract class FunctionBackend<F extends BackendProvider> implements Backend {
     private final F function;
     private final BackendTraits traits;
+    private final boolean isDecoupled;
+    private final Function<ModelContext, ModelCompletion> completion;
+    private final Function<ModelContext, F> open;
+    private final Consumer<F> close;
 
-    FunctionBackend(F function, BackendTraits traits) {
+    /**
+     * Creates the backend.
+     *
+     * @param isDecoupled whether the function requires decoupled models
+     * @param completion the function's completion of a model
+     * @param open opens the function for a model
+     * @param close closes an opened function
+     */
+    FunctionBackend(
+            F function,
+            BackendTraits traits,
+            boolean isDecoupled,
+            Function<ModelContext, ModelCompletion> completion,
+            Function<ModelContext, F> open,
+            Consumer<F> close) {
         this.function = function;
         this.traits = traits.withParallelInstances();
+        this.isDecoupled = isDecoupled;
+        this.completion = completion;
+        this.open = open;
+        this.close = close;
     }
-
-    /** Returns the completion of a model by the function. */
-    abstract ModelCompletion completion(ModelContext context);
-
-    /** Returns whether the function requires decoupled models. */
-    abstract boolean isDecoupled();
-
-    /** Opens the function for a model. */
-    abstract F open(ModelContext context);
-
-    /** Closes an opened function. */
-    abstract void close(F opened);
 
     /** Returns the instance of a model. */
     abstract ModelInstance instance(F opened, ModelContext context);
@@ -49,20 +61,21 @@ abstract class FunctionBackend<F extends BackendProvider> implements Backend {
 
     @Override
     public final Optional<ModelCompletion> complete(ModelContext context) {
-        Optional<ModelCompletion> completion = FunctionCompletion.of(function, completion(context), context.settings());
-        boolean saysNothing = completion.isEmpty()
+        Optional<ModelCompletion> completed =
+                FunctionCompletion.of(function, completion.apply(context), context.settings());
+        boolean saysNothing = completed.isEmpty()
                 && context.settings().inputs().isEmpty()
                 && context.settings().outputs().isEmpty();
-        return isDecoupled() && !saysNothing
-                ? Optional.of(completion.orElse(ModelCompletion.EMPTY).withDecoupled(true))
-                : completion;
+        return isDecoupled && !saysNothing
+                ? Optional.of(completed.orElse(ModelCompletion.EMPTY).withDecoupled(true))
+                : completed;
     }
 
     @Override
     public final Model load(ModelContext context) {
         complete(context); // for its checks, also where the server completes nothing
         checkDecoupled(context);
-        F opened = open(context);
+        F opened = open.apply(context);
         if (opened == null) {
             throw invalid(context, "open returned null (expected: a function)");
         }
@@ -76,11 +89,11 @@ abstract class FunctionBackend<F extends BackendProvider> implements Backend {
     }
 
     private void checkDecoupled(ModelContext context) {
-        if (context.settings().decoupled() != isDecoupled()) {
+        if (context.settings().decoupled() != isDecoupled) {
             throw new BackendException(
                     ErrorCode.UNSUPPORTED,
                     "model '" + context.settings().name() + "': backend '" + function.name() + "' gives "
-                            + (isDecoupled()
+                            + (isDecoupled
                                     ? "any number of responses to each request (expected: model_transaction_policy {"
                                             + " decoupled: true })"
                                     : "one response to each request, but the model configuration says decoupled"));
@@ -136,7 +149,7 @@ abstract class FunctionBackend<F extends BackendProvider> implements Backend {
         @Override
         public void close() {
             if (!isItself(opened)) {
-                FunctionBackend.this.close(opened);
+                close.accept(opened);
             }
         }
     }

@@ -2,38 +2,20 @@ package dev.nereid.spi.function;
 
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.InferenceRequest;
-import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ResponseSender;
 
 /** The backend around a {@link StreamingFunction}. Immutable. */
 final class StreamingFunctionBackend extends FunctionBackend<StreamingFunction> {
-    private final StreamingFunction function;
-
     StreamingFunctionBackend(StreamingFunction function) {
-        super(function, BackendTraits.DEFAULT.withExecution(function.execution()));
-        this.function = function;
-    }
-
-    @Override
-    ModelCompletion completion(ModelContext context) {
-        return function.completion(context);
-    }
-
-    @Override
-    boolean isDecoupled() {
-        return true;
-    }
-
-    @Override
-    StreamingFunction open(ModelContext context) {
-        return function.open(context);
-    }
-
-    @Override
-    void close(StreamingFunction opened) {
-        opened.close();
+        super(
+                function,
+                BackendTraits.DEFAULT.withExecution(function.execution()),
+                true,
+                function::completion,
+                function::open,
+                StreamingFunction::close);
     }
 
     @Override
