@@ -16,6 +16,7 @@ import dev.nereid.api.ServerMetadata;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.api.statistics.DemandStatistics;
+import dev.nereid.server.control.RefusedModelControl;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.lifecycle.ServedModels;
@@ -175,10 +176,10 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     @Override
     public ModelControl control() {
         if (isFailed()) {
-            return new FailedModelControl("Server not ready");
+            return RefusedModelControl.ofServer("Server not ready");
         }
         return components.health().isExhausted()
-                ? new FailedModelControl(Health.EXHAUSTED)
+                ? RefusedModelControl.ofServer(Health.EXHAUSTED)
                 : components.lifecycle().control();
     }
 

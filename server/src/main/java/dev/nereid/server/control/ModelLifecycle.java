@@ -171,7 +171,7 @@ public final class ModelLifecycle {
         control = switch (controlOptions.mode()) {
             case EXPLICIT -> new ExplicitModelControl(named, new RepositoryIndex(models, Optional.of(repository)));
             case DEMAND -> demandControl.orElseThrow();
-            case NONE, POLL -> new RefusedModelControl(new RepositoryIndex(models, Optional.empty()));
+            case NONE, POLL -> RefusedModelControl.ofRepository(new RepositoryIndex(models, Optional.empty()));
         };
         poller = controlOptions.mode() == ModelControlMode.POLL
                 ? Optional.of(new RepositoryPoller(
