@@ -11,7 +11,6 @@ import java.util.Map;
  * @param timeout the maximum duration of a request
  */
 public record ClientOptions(URI url, Map<String, String> headers, Duration timeout) {
-    /** Copies the components. */
     public ClientOptions {
         headers = Map.copyOf(headers);
     }

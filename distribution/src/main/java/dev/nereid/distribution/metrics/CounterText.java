@@ -1,9 +1,13 @@
 package dev.nereid.distribution.metrics;
 
+import dev.nereid.api.statistics.ModelVersionTags;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Function;
+import java.util.function.ToLongFunction;
 
 /**
  * Writes counters in the Prometheus text format without the suffix {@code _total}. The writer of the Prometheus
@@ -20,6 +24,24 @@ final class CounterText {
     /** Begins a family of gauges; its samples follow. */
     CounterText gauge(String name, String help) {
         return family(name, help, "gauge");
+    }
+
+    /** Adds a family with a sample of each model; nothing if there is none. */
+    <M> CounterText family(
+            String name, String help, List<M> models, Function<M, ModelVersionTags> version, ToLongFunction<M> value) {
+        return models.isEmpty() ? this : family(name, help).samples(name, models, version, value);
+    }
+
+    /** Adds a family of gauges with a sample of each model; nothing if there is none. */
+    <M> CounterText gauge(
+            String name, String help, List<M> models, Function<M, ModelVersionTags> version, ToLongFunction<M> value) {
+        return models.isEmpty() ? this : gauge(name, help).samples(name, models, version, value);
+    }
+
+    private <M> CounterText samples(
+            String name, List<M> models, Function<M, ModelVersionTags> version, ToLongFunction<M> value) {
+        models.forEach(model -> sample(name, ModelMetrics.labels(version.apply(model)), value.applyAsLong(model)));
+        return this;
     }
 
     private CounterText family(String name, String help, String type) {

@@ -1,7 +1,5 @@
 package dev.nereid.distribution.metrics;
 
-import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
-import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
 import io.prometheus.metrics.model.snapshots.MetricSnapshot;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -71,14 +69,16 @@ final class CpuMetrics {
         List<MetricSnapshot> gauges = new ArrayList<>();
         latest.get()
                 .utilization()
-                .ifPresent(used -> gauges.add(gauge("nv_cpu_utilization", "CPU utilization rate [0.0 - 1.0]", used)));
+                .ifPresent(used ->
+                        gauges.add(Snapshots.gauge("nv_cpu_utilization", "CPU utilization rate [0.0 - 1.0]", used)));
         Map<String, Long> memory = readMemory();
         Long total = memory.get("MemTotal:");
         Long available = memory.get("MemAvailable:");
         if (total != null && available != null) {
-            gauges.add(gauge("nv_cpu_memory_total_bytes", "CPU total memory (RAM), in bytes", (double) total));
             gauges.add(
-                    gauge("nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes", (double) (total - available)));
+                    Snapshots.gauge("nv_cpu_memory_total_bytes", "CPU total memory (RAM), in bytes", (double) total));
+            gauges.add(Snapshots.gauge(
+                    "nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes", (double) (total - available)));
         }
         return gauges;
     }
@@ -115,13 +115,5 @@ final class CpuMetrics {
         } catch (IOException | NumberFormatException e) {
             return Map.of();
         }
-    }
-
-    private static MetricSnapshot gauge(String name, String help, double value) {
-        return GaugeSnapshot.builder()
-                .name(name)
-                .help(help)
-                .dataPoint(GaugeDataPointSnapshot.builder().value(value).build())
-                .build();
     }
 }

@@ -2,8 +2,6 @@ package dev.nereid.distribution.metrics;
 
 import dev.nereid.cuda.GpuMonitor;
 import dev.nereid.cuda.GpuReading;
-import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
-import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
 import io.prometheus.metrics.model.snapshots.Labels;
 import io.prometheus.metrics.model.snapshots.MetricSnapshot;
 import java.io.IOException;
@@ -124,19 +122,16 @@ final class GpuMetrics {
 
     private static Optional<MetricSnapshot> gauge(
             String name, String help, List<GpuReading> readings, Function<GpuReading, OptionalDouble> value) {
-        List<GaugeDataPointSnapshot> points = readings.stream()
-                .filter(gpu -> value.apply(gpu).isPresent())
-                .map(gpu -> GaugeDataPointSnapshot.builder()
-                        .labels(Labels.of(LABEL, gpu.uuid()))
-                        .value(value.apply(gpu).getAsDouble())
-                        .build())
-                .toList();
-        if (points.isEmpty()) {
-            return Optional.empty();
-        }
-        GaugeSnapshot.Builder family = GaugeSnapshot.builder().name(name).help(help);
-        points.forEach(family::dataPoint);
-        return Optional.of(family.build());
+        List<GpuReading> known =
+                readings.stream().filter(gpu -> value.apply(gpu).isPresent()).toList();
+        return known.isEmpty()
+                ? Optional.empty()
+                : Optional.of(Snapshots.gauge(
+                        name,
+                        help,
+                        known,
+                        gpu -> Labels.of(LABEL, gpu.uuid()),
+                        gpu -> value.apply(gpu).getAsDouble()));
     }
 
     /** Opens what reads the GPUs. */

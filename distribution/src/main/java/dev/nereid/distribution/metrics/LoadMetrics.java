@@ -1,8 +1,6 @@
 package dev.nereid.distribution.metrics;
 
 import dev.nereid.api.statistics.LoadCounts;
-import io.prometheus.metrics.model.snapshots.CounterSnapshot;
-import io.prometheus.metrics.model.snapshots.CounterSnapshot.CounterDataPointSnapshot;
 import io.prometheus.metrics.model.snapshots.Labels;
 import io.prometheus.metrics.model.snapshots.MetricSnapshot;
 import io.prometheus.metrics.model.snapshots.SummarySnapshot;
@@ -44,12 +42,7 @@ final class LoadMetrics {
 
     private static MetricSnapshot counter(
             String name, String help, List<LoadCounts> models, ToLongFunction<LoadCounts> value) {
-        CounterSnapshot.Builder counter = CounterSnapshot.builder().name(name).help(help);
-        models.forEach(model -> counter.dataPoint(CounterDataPointSnapshot.builder()
-                .value((double) value.applyAsLong(model))
-                .labels(labels(model))
-                .build()));
-        return counter.build();
+        return Snapshots.counter(name, help, models, LoadMetrics::labels, value::applyAsLong);
     }
 
     private static Labels labels(LoadCounts model) {

@@ -4,8 +4,6 @@ import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.api.statistics.GpuCounters;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.ModelVersionTags;
-import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
-import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
 import io.prometheus.metrics.model.snapshots.Labels;
 import io.prometheus.metrics.model.snapshots.MetricSnapshot;
 import java.util.LinkedHashMap;
@@ -133,16 +131,13 @@ final class ModelMetrics {
     }
 
     private MetricSnapshot gauge(String name, String help, ToDoubleFunction<ModelStatistics> value) {
-        GaugeSnapshot.Builder gauge = GaugeSnapshot.builder().name(name).help(help);
-        for (ModelStatistics model : models) {
-            Labels.Builder labels = Labels.builder();
-            labels(model).forEach(labels::label);
-            gauge.dataPoint(GaugeDataPointSnapshot.builder()
-                    .value(value.applyAsDouble(model))
-                    .labels(labels.build())
-                    .build());
-        }
-        return gauge.build();
+        return Snapshots.gauge(name, help, models, ModelMetrics::snapshotLabels, value);
+    }
+
+    private static Labels snapshotLabels(ModelStatistics model) {
+        Labels.Builder labels = Labels.builder();
+        labels(model).forEach(labels::label);
+        return labels.build();
     }
 
     /** Returns the counters; a family without samples is omitted. */

@@ -5,9 +5,6 @@ import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelStatus;
 import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
-import io.prometheus.metrics.model.snapshots.CounterSnapshot;
-import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
-import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
 import io.prometheus.metrics.model.snapshots.InfoSnapshot;
 import io.prometheus.metrics.model.snapshots.InfoSnapshot.InfoDataPointSnapshot;
 import io.prometheus.metrics.model.snapshots.Labels;
@@ -77,7 +74,7 @@ final class ServerMetrics {
         write(
                 text,
                 "overdue executions",
-                () -> OverdueMetrics.text(server.models().overdueExecutions()));
+                () -> ModelUseMetrics.overdue(server.models().overdueExecutions()));
         write(
                 text,
                 "faults",
@@ -86,11 +83,11 @@ final class ServerMetrics {
         write(
                 text,
                 "executors of models",
-                () -> ExecutorMetrics.text(server.models().executors()));
+                () -> ModelUseMetrics.executors(server.models().executors()));
         write(
                 text,
                 "responses of models",
-                () -> ResponseMetrics.text(server.models().heldResponses()));
+                () -> ModelUseMetrics.responses(server.models().heldResponses()));
         write(text, "sequences", () -> SequenceMetrics.text(server.models().sequences()));
         return text.toByteArray();
     }
@@ -124,11 +121,11 @@ final class ServerMetrics {
         return server.memory()
                 .pinnedUse()
                 .map(pinned -> List.of(
-                        gauge(
+                        Snapshots.gauge(
                                 "nv_pinned_memory_pool_total_bytes",
                                 "Pinned memory pool total memory size, in bytes",
                                 (double) pinned.totalBytes()),
-                        gauge(
+                        Snapshots.gauge(
                                 "nv_pinned_memory_pool_used_bytes",
                                 "Pinned memory pool used memory size, in bytes",
                                 (double) pinned.usedBytes())))
@@ -146,57 +143,42 @@ final class ServerMetrics {
     }
 
     private MetricSnapshot tensorMemory() {
-        return gauge("nereid_tensor_memory_used_bytes", "Allocated memory of inputs and outputs.", (double)
+        return Snapshots.gauge("nereid_tensor_memory_used_bytes", "Allocated memory of inputs and outputs.", (double)
                 server.memory().bytesInUse());
     }
 
     private MetricSnapshot tensorMemoryLimit() {
-        return gauge("nereid_tensor_memory_limit_bytes", "Memory that inputs and outputs may take.", (double)
+        return Snapshots.gauge("nereid_tensor_memory_limit_bytes", "Memory that inputs and outputs may take.", (double)
                 server.memory().limit());
     }
 
     private MetricSnapshot openConnections() {
-        GaugeSnapshot.Builder gauge =
-                GaugeSnapshot.builder().name("nereid_connections_open").help("Open connections by port.");
-        connections.forEach(
-                counts -> gauge.dataPoint(point((double) counts.open().getAsLong(), Labels.of("port", counts.port()))));
-        return gauge.build();
+        return Snapshots.gauge(
+                "nereid_connections_open",
+                "Open connections by port.",
+                connections,
+                counts -> Labels.of("port", counts.port()),
+                counts -> counts.open().getAsLong());
     }
 
     private MetricSnapshot refusedConnections() {
-        CounterSnapshot.Builder counter = CounterSnapshot.builder()
-                .name("nereid_connections_refused")
-                .help("Connections that were closed at once because of the limit, by port.");
-        connections.forEach(counts -> counter.dataPoint(CounterSnapshot.CounterDataPointSnapshot.builder()
-                .value((double) counts.refused().getAsLong())
-                .labels(Labels.of("port", counts.port()))
-                .build()));
-        return counter.build();
+        return Snapshots.counter(
+                "nereid_connections_refused",
+                "Connections that were closed at once because of the limit, by port.",
+                connections,
+                counts -> Labels.of("port", counts.port()),
+                counts -> counts.refused().getAsLong());
     }
 
     private MetricSnapshot modelVersions() {
         List<ModelStatus> index = server.models().index();
-        GaugeSnapshot.Builder gauge = GaugeSnapshot.builder()
-                .name("nereid_model_versions")
-                .help("Versions of models by their state; without unloaded ones.");
-        for (ModelStatus.State state : ModelStatus.State.values()) {
-            long count = index.stream()
-                    .filter(status -> status.state() == state && !status.isUnloaded())
-                    .count();
-            gauge.dataPoint(point((double) count, Labels.of("state", state.name())));
-        }
-        return gauge.build();
-    }
-
-    private static MetricSnapshot gauge(String name, String help, double value) {
-        return GaugeSnapshot.builder()
-                .name(name)
-                .help(help)
-                .dataPoint(point(value, Labels.EMPTY))
-                .build();
-    }
-
-    private static GaugeDataPointSnapshot point(double value, Labels labels) {
-        return GaugeDataPointSnapshot.builder().value(value).labels(labels).build();
+        return Snapshots.gauge(
+                "nereid_model_versions",
+                "Versions of models by their state; without unloaded ones.",
+                List.of(ModelStatus.State.values()),
+                state -> Labels.of("state", state.name()),
+                state -> index.stream()
+                        .filter(status -> status.state() == state && !status.isUnloaded())
+                        .count());
     }
 }

@@ -14,11 +14,11 @@ final class ExecutorMetricsTest {
     void reportsThreadsAndWaitingTasksByModel() {
         ExecutorUse use = new ExecutorUse(new ModelVersionTags("m", 2, Map.of("team", "a")), 3, 40);
 
-        assertThat(new String(ExecutorMetrics.text(List.of(use)), StandardCharsets.UTF_8).lines())
+        assertThat(new String(ModelUseMetrics.executors(List.of(use)), StandardCharsets.UTF_8).lines())
                 .filteredOn(line -> !line.startsWith("#"))
                 .containsExactly(
                         "nereid_executor_threads{_team=\"a\",model=\"m\",version=\"2\"} 3",
                         "nereid_executor_waiting_tasks{_team=\"a\",model=\"m\",version=\"2\"} 40");
-        assertThat(ExecutorMetrics.text(List.of())).isEmpty();
+        assertThat(ModelUseMetrics.executors(List.of())).isEmpty();
     }
 }

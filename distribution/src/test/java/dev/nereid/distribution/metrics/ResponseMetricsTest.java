@@ -14,9 +14,9 @@ final class ResponseMetricsTest {
     void reportsOpenResponsesByTheirHolder() {
         HeldResponses held = new HeldResponses(new ModelVersionTags("m", 2, Map.of("team", "a")), 3);
 
-        assertThat(new String(ResponseMetrics.text(List.of(held)), StandardCharsets.UTF_8).lines())
+        assertThat(new String(ModelUseMetrics.responses(List.of(held)), StandardCharsets.UTF_8).lines())
                 .filteredOn(line -> !line.startsWith("#"))
                 .containsExactly("nereid_model_responses_open{_team=\"a\",model=\"m\",version=\"2\"} 3");
-        assertThat(ResponseMetrics.text(List.of())).isEmpty();
+        assertThat(ModelUseMetrics.responses(List.of())).isEmpty();
     }
 }
