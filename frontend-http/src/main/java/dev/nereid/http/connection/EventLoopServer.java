@@ -47,7 +47,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>{@link ConnectionDrain} closes them, {@link IdleConnections} selects those to evict.
  */
-public final class EventLoopServer implements ConnectionAcceptor.Listener, ServerConnection.Port {
+public final class EventLoopServer {
     private static final Logger LOG = LoggerFactory.getLogger(EventLoopServer.class);
     private static final WriteBufferWaterMark UNSENT =
             new WriteBufferWaterMark(ServerConnection.MAX_UNSENT_BYTES / 2, ServerConnection.MAX_UNSENT_BYTES);
@@ -178,21 +178,20 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
     }
 
     /** Returns the time of the last clock reading. It is no more than a second ago. */
-    @Override
-    public long now() {
+    long now() {
         if (drain.isClosing()) {
             now = clock.getAsLong();
         }
         return now;
     }
 
-    @Override
-    public boolean isClosing() {
+    /** Returns whether responses announce the end of their connections. */
+    boolean isClosing() {
         return drain.isClosing();
     }
 
-    @Override
-    public boolean isDrained() {
+    /** Returns whether connections are closed as soon as they have no request. */
+    boolean isDrained() {
         return drain.isDrained();
     }
 
@@ -270,8 +269,8 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
         request.connection().close();
     }
 
-    @Override
-    public void countRefusal(int status) {
+    /** Counts a request that a connection has refused, without a known path. */
+    void countRefusal(int status) {
         refusals.refused("", RefusalCause.MALFORMED, status);
     }
 
@@ -379,8 +378,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
     // Eviction.
 
     /** Runs a task on the event loop, unless that has ended. May be called on any thread. */
-    @Override
-    public boolean execute(Runnable task) {
+    boolean execute(Runnable task) {
         try {
             loop.execute(task);
             return true;
@@ -390,8 +388,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
     }
 
     /** Returns the connections that may be evicted. May be called on any thread. */
-    @Override
-    public IdleConnections idle() {
+    IdleConnections idle() {
         return idle;
     }
 }

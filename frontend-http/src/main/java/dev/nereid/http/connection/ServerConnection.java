@@ -46,22 +46,7 @@ final class ServerConnection implements IdleConnections.Connection {
 
     private static final long NOT_LINGERING = Long.MAX_VALUE;
 
-    /** The event loop's server: its clock and its drain state. */
-    interface Port {
-        /** Returns the time in nanoseconds, which may be a second old. */
-        long now();
-
-        /** Returns whether responses announce the end of their connections. */
-        boolean isClosing();
-
-        /** Returns whether connections are closed as soon as they have no request. */
-        boolean isDrained();
-
-        /** Counts a request that a connection has refused, without a known path. */
-        void countRefusal(int status);
-    }
-
-    private final Port server;
+    private final EventLoopServer server;
     private final Channel channel;
     private final ConnectionDeadlines deadlines;
     private final RequestDecoder decoder;
@@ -85,7 +70,7 @@ final class ServerConnection implements IdleConnections.Connection {
      * @param isAcceptedDuringDrain whether the drain had begun before
      */
     ServerConnection(
-            Port server,
+            EventLoopServer server,
             Channel channel,
             HttpTimeouts timeouts,
             @Nullable TrailingHeaderSpace blanks,
