@@ -13,7 +13,6 @@ import java.util.List;
 final class DerivedNumbers {
     private DerivedNumbers() {}
 
-    /** Returns the shape of a derived input. */
     static Shape shape(BatchInput.Kind kind, List<Shape> sources, boolean batched) {
         return switch (kind) {
             case MAX_ELEMENT_COUNT_AS_SHAPE ->

@@ -10,12 +10,9 @@ import java.util.Map;
 /**
  * A {@link BackendContext} for tests of backends. Immutable but for its log.
  *
- * @param name the name of the backend
- * @param settings the settings of the backend
  * @param pluginDirectory the directory of its jars, or the one that it runs
  * @param cacheDirectory the directory to which it may write
  * @param processors the number of processors it may use
- * @param logger its log
  * @param environment the environment variables for processes
  */
 public record FakeBackendContext(

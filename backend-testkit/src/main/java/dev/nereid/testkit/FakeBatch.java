@@ -61,7 +61,6 @@ public final class FakeBatch implements Batch, AutoCloseable {
     /**
      * Creates a batch.
      *
-     * @param settings the configuration of the model
      * @param memory allocates memory for joined inputs and for outputs
      * @param requests the requests, at least one
      */
@@ -84,8 +83,6 @@ public final class FakeBatch implements Batch, AutoCloseable {
     /**
      * Returns the outputs that the backend wrote into memory of the batch. Outputs in memory of the backend are not
      * among them.
-     *
-     * @return the names
      */
     public Set<String> allocated() {
         return Set.copyOf(allocated);
@@ -103,8 +100,6 @@ public final class FakeBatch implements Batch, AutoCloseable {
     /**
      * Accepts missing outputs and outputs that do not fit the configuration. It serves tests of models with a wrong
      * configuration.
-     *
-     * @return this batch
      */
     public FakeBatch withWrongOutputs() {
         checksOutputs = false;
@@ -115,7 +110,6 @@ public final class FakeBatch implements Batch, AutoCloseable {
      * Adds memory of a device. It is memory of the host here, labeled with its place, so that tests can read it.
      *
      * @param place a place in which the backend may gather inputs and allocate outputs
-     * @return this batch
      */
     public FakeBatch withDevice(MemoryPlace place) {
         devices.add(place);
@@ -126,7 +120,6 @@ public final class FakeBatch implements Batch, AutoCloseable {
      * Takes all memory of a device: allocations and copies there fail with {@link ErrorCode#UNAVAILABLE}.
      *
      * @param place the place, which the batch gets too
-     * @return this batch
      */
     public FakeBatch withoutMemoryIn(MemoryPlace place) {
         exhausted.add(place);
@@ -143,7 +136,6 @@ public final class FakeBatch implements Batch, AutoCloseable {
      * Makes all requests take their outputs in memory of a device.
      *
      * @param place the place, which the batch gets too
-     * @return this batch
      */
     public FakeBatch takingOutputsIn(MemoryPlace place) {
         taken.add(place);

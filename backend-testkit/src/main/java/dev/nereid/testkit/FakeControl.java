@@ -32,21 +32,12 @@ public final class FakeControl implements ModelControl {
         this.index = index;
     }
 
-    /**
-     * Makes every request fail from now on.
-     *
-     * @param code the kind of error
-     * @param message its text
-     */
+    /** Makes every request fail from now on. */
     public void failWith(ErrorCode code, String message) {
         failure = Optional.of(new InferenceException(code, message));
     }
 
-    /**
-     * Makes every method throw from now on, as if the server had a defect.
-     *
-     * @param thrown the exception
-     */
+    /** Makes every method throw from now on, as if the server had a defect. */
     public void breakWith(RuntimeException thrown) {
         defect = Optional.of(thrown);
     }

@@ -90,12 +90,7 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
         return use;
     }
 
-    /**
-     * Sets how much of the memory of the device is in use.
-     *
-     * @param usedBytes the bytes in use
-     * @param totalBytes all bytes
-     */
+    /** Sets how much of the memory of the device is in use. */
     public void setUse(long usedBytes, long totalBytes) {
         use = new Use(usedBytes, totalBytes);
     }
@@ -115,8 +110,6 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
      * Creates a tensor of numbers.
      *
      * @param buffer a buffer of exactly their size
-     * @param shape the dimensions
-     * @param numbers the elements
      * @return a tensor in this place
      */
     public Tensor floats(TensorBuffer buffer, Shape shape, float... numbers) {
@@ -139,7 +132,6 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
      * Reads numbers, as the work of the device does. Counts no copy.
      *
      * @param from memory in this place
-     * @return the numbers in it
      */
     public float[] floats(MemorySegment from) {
         return content(from).toArray(ValueLayout.JAVA_FLOAT_UNALIGNED);

@@ -17,7 +17,6 @@ public final class FakeFlow implements ResponseFlow {
         signal.check();
     }
 
-    /** Closes the flow. */
     public void close() {
         open = false;
     }

@@ -47,11 +47,7 @@ public final class FakeInferenceServer implements InferenceServer {
         this.memory = requireNonNull(memory, "memory");
     }
 
-    /**
-     * Adds a model, or replaces the one of the same name.
-     *
-     * @return this server
-     */
+    /** Adds a model, or replaces the one of the same name. */
     public FakeInferenceServer add(FakeModel model) {
         catalog.add(model);
         return this;

@@ -20,9 +20,6 @@ import java.util.concurrent.atomic.AtomicReference;
 /**
  * A {@link DeviceInstanceContext} for tests of backends. Safe for use by any thread.
  *
- * @param name the name of the instance
- * @param device the device of the instance
- * @param profiles the optimization profiles of the instance
  * @param memory the memory of which the instance allocates, which the test checks for leaks: unlike the server, this
  *     frees nothing that the instance leaves
  * @param unavailability the last reason that the instance gave for taking no work, or for failing it; empty if it serves
@@ -34,7 +31,6 @@ public record FakeInstanceContext(
         TensorMemory memory,
         AtomicReference<Optional<String>> unavailability)
         implements DeviceInstanceContext {
-    /** Copies the components. */
     public FakeInstanceContext {
         profiles = List.copyOf(profiles);
         requireNonNull(memory, "memory");
@@ -44,22 +40,13 @@ public record FakeInstanceContext(
     /**
      * Creates the context of an instance that takes work.
      *
-     * @param name the name of the instance
-     * @param device the device of the instance
-     * @param profiles the optimization profiles of the instance
      * @param memory the memory of which the instance allocates
      */
     public FakeInstanceContext(String name, Device device, List<String> profiles, TensorMemory memory) {
         this(name, device, profiles, memory, new AtomicReference<>(Optional.empty()));
     }
 
-    /**
-     * Creates the context of an instance with unchecked memory.
-     *
-     * @param name the name of the instance
-     * @param device the device of the instance
-     * @param profiles the optimization profiles of the instance
-     */
+    /** Creates the context of an instance with unchecked memory. */
     public FakeInstanceContext(String name, Device device, List<String> profiles) {
         this(name, device, profiles, new LeakCheckingMemory());
     }
@@ -111,11 +98,7 @@ public record FakeInstanceContext(
         }
     }
 
-    /**
-     * Creates the context of an instance on the CPU.
-     *
-     * @param name the name of the instance
-     */
+    /** Creates the context of an instance on the CPU. */
     public FakeInstanceContext(String name) {
         this(name, Device.CPU, List.of());
     }

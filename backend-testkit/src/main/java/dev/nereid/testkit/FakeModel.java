@@ -17,11 +17,9 @@ import java.util.function.Consumer;
  * @param description the model's metadata; each of its versions serves
  * @param respond completes a request, now or later, on any thread
  * @param executor runs {@code respond}
- * @param isReady whether the model reports that it is ready
  */
 public record FakeModel(
         ModelMetadata description, Consumer<ReceivedRequest> respond, Executor executor, boolean isReady) {
-    /** Checks the components. */
     public FakeModel {
         requireNonNull(description, "description");
         requireNonNull(respond, "respond");
@@ -31,7 +29,6 @@ public record FakeModel(
     /**
      * Creates a model that responds to each request with its inputs. It has version 1 and runs on the caller's thread.
      *
-     * @param name the model's name
      * @param type the type of INPUT0 and OUTPUT0
      * @param maxBatchSize the largest batch, or 0 for none
      * @param dims the dimensions of INPUT0 and OUTPUT0 without batch dimension
@@ -53,7 +50,6 @@ public record FakeModel(
      * Returns the same model with another response.
      *
      * @param changed completes a request, now or later, on any thread
-     * @return the changed model
      */
     public FakeModel responding(Consumer<ReceivedRequest> changed) {
         return new FakeModel(description, changed, executor, isReady);
@@ -63,27 +59,17 @@ public record FakeModel(
      * Returns the same model with another executor.
      *
      * @param changed runs the code that responds
-     * @return the changed model
      */
     public FakeModel on(Executor changed) {
         return new FakeModel(description, respond, changed, isReady);
     }
 
-    /**
-     * Returns the same model with another readiness.
-     *
-     * @param changed whether it reports that it is ready
-     * @return the changed model
-     */
+    /** Returns the same model with another readiness. */
     public FakeModel ready(boolean changed) {
         return new FakeModel(description, respond, executor, changed);
     }
 
-    /**
-     * Returns the same model as a decoupled one.
-     *
-     * @return the changed model
-     */
+    /** Returns the same model as a decoupled one. */
     public FakeModel decoupled() {
         ModelMetadata changed = new ModelMetadata(
                 description.name(),
@@ -96,12 +82,7 @@ public record FakeModel(
         return new FakeModel(changed, respond, executor, isReady);
     }
 
-    /**
-     * Returns the same model with one more input. The input has the type and shape of the first.
-     *
-     * @param name the name of the input
-     * @return the changed model
-     */
+    /** Returns the same model with one more input. The input has the type and shape of the first. */
     public FakeModel withInput(String name) {
         TensorSpec first = description.inputs().getFirst();
         List<TensorSpec> inputs = new ArrayList<>(description.inputs());

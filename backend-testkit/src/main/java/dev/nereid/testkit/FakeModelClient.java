@@ -36,7 +36,6 @@ public final class FakeModelClient implements ModelClient {
      * Creates the client of a server.
      *
      * @param memory holds the outputs of responses
-     * @param ready the names of the models that are ready
      */
     public FakeModelClient(LeakCheckingMemory memory, String... ready) {
         this(memory, request -> {}, ready);
@@ -47,7 +46,6 @@ public final class FakeModelClient implements ModelClient {
      *
      * @param memory holds the outputs of responses
      * @param responder receives each request on the sending thread, while it is sent, and may complete it
-     * @param ready the names of the models that are ready
      */
     public FakeModelClient(LeakCheckingMemory memory, Consumer<FakeModelRequest> responder, String... ready) {
         this.memory = memory;
@@ -97,7 +95,6 @@ public final class FakeModelClient implements ModelClient {
      * Makes models decoupled.
      *
      * @param models their names, which {@link #isReady(String, long)} knows from now on
-     * @return this client
      */
     public FakeModelClient withDecoupled(String... models) {
         decoupled.addAll(Set.of(models));

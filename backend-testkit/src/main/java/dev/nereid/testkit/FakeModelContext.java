@@ -24,9 +24,7 @@ import java.util.function.Consumer;
  * A {@link ModelContext} for tests of backends. Immutable but for its log, kept objects and the records of read
  * parameters and required models.
  *
- * @param settings the configuration of the model
  * @param instances the devices of the instances
- * @param logger the log of the model
  * @param client the client for other models; empty for a server that has none
  * @param parameters the parameters of the configuration, which record their reads
  * @param kept the objects that the backend keeps and has not taken; a list that changes, for use by any thread
@@ -43,7 +41,6 @@ public record FakeModelContext(
         List<AutoCloseable> kept,
         List<String> required)
         implements ModelContext {
-    /** Copies the components. */
     public FakeModelContext {
         instances = List.copyOf(instances);
     }
@@ -51,9 +48,7 @@ public record FakeModelContext(
     /**
      * Creates a version of a model that knows no other models.
      *
-     * @param settings the configuration of the model
      * @param instances the devices of the instances
-     * @param logger the log of the model
      */
     public FakeModelContext(
             ModelSettings settings,
@@ -76,7 +71,6 @@ public record FakeModelContext(
     /**
      * Creates a version of a model with one instance on the processor.
      *
-     * @param settings the configuration of the model
      * @param modelDirectory the directory of the model, which contains that of the version
      */
     public FakeModelContext(ModelSettings settings, Path modelDirectory) {
@@ -88,12 +82,7 @@ public record FakeModelContext(
                 new RecordedLog());
     }
 
-    /**
-     * Returns the same context with a client for other models.
-     *
-     * @param models the client
-     * @return the changed context
-     */
+    /** Returns the same context with a client for other models. */
     public FakeModelContext with(ModelClient models) {
         return new FakeModelContext(
                 settings,
@@ -110,9 +99,7 @@ public record FakeModelContext(
     /**
      * Returns the same context with one more parameter, of which nothing has read any.
      *
-     * @param name the name of the parameter
      * @param value its text in the configuration
-     * @return the changed context
      */
     public FakeModelContext withParameter(String name, String value) {
         return withParameters(Map.of(name, value));
@@ -195,9 +182,7 @@ public record FakeModelContext(
     /**
      * Copies the files into a temporary directory, which is removed when the process ends.
      *
-     * @param directory the directory of the files
      * @param files the paths of the files below it
-     * @return the directory with the copies
      */
     @Override
     public Path privateFiles(Path directory, Collection<String> files) {

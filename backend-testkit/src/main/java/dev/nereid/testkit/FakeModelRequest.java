@@ -70,20 +70,11 @@ public final class FakeModelRequest implements ModelRequest {
         this.send = send;
     }
 
-    /**
-     * Returns the name of the model.
-     *
-     * @return the name
-     */
+    /** Returns the name of the model. */
     public String model() {
         return model;
     }
 
-    /**
-     * Returns the inputs.
-     *
-     * @return the inputs by name
-     */
     public Map<String, Tensor> inputs() {
         return Map.copyOf(inputs);
     }

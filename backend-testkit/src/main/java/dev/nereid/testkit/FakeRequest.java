@@ -58,7 +58,6 @@ public final class FakeRequest implements InferenceRequest {
      * Adds an input.
      *
      * @param tensor its content, which must stay alive until the batch is finished
-     * @return this request
      */
     public FakeRequest with(String name, Tensor tensor) {
         inputs.put(name, tensor.withName(name));
@@ -70,7 +69,6 @@ public final class FakeRequest implements InferenceRequest {
      * a request of another model, which is detached from its batch when the backend requests it.
      *
      * @param responses records the responses
-     * @return this request
      */
     public FakeRequest with(FakeSender responses) {
         sender = Optional.of(responses);
@@ -84,7 +82,6 @@ public final class FakeRequest implements InferenceRequest {
      * Gives the request its own response, which the backend fills.
      *
      * @param memory allocates memory for outputs
-     * @return this request
      */
     public FakeRequest withResponse(LeakCheckingMemory memory) {
         response = Optional.of(new RecordedResponse(memory));
@@ -96,7 +93,6 @@ public final class FakeRequest implements InferenceRequest {
      *
      * @param output the name of the state's output
      * @param memory allocates memory for its new value
-     * @return this request
      */
     public FakeRequest withState(String output, LeakCheckingMemory memory) {
         states.put(output, new FakeSequenceState(output, memory));
@@ -109,7 +105,6 @@ public final class FakeRequest implements InferenceRequest {
      * @param output the name of the state's output
      * @param memory allocates memory for its new value
      * @param present the value with which that memory begins
-     * @return this request
      */
     public FakeRequest withState(String output, LeakCheckingMemory memory, Tensor present) {
         states.put(output, new FakeSequenceState(output, memory, present));
@@ -120,48 +115,31 @@ public final class FakeRequest implements InferenceRequest {
      * Sets the id of the request.
      *
      * @param name the id; empty for none, which is the default
-     * @return this request
      */
     public FakeRequest withId(String name) {
         id = name;
         return this;
     }
 
-    /**
-     * Adds a text as a parameter.
-     *
-     * @return this request
-     */
+    /** Adds a text as a parameter. */
     public FakeRequest withParameter(String name, String value) {
         parameters.put(name, value);
         return this;
     }
 
-    /**
-     * Adds an integer as a parameter.
-     *
-     * @return this request
-     */
+    /** Adds an integer as a parameter. */
     public FakeRequest withParameter(String name, long value) {
         parameters.put(name, value);
         return this;
     }
 
-    /**
-     * Adds a number as a parameter.
-     *
-     * @return this request
-     */
+    /** Adds a number as a parameter. */
     public FakeRequest withParameter(String name, double value) {
         parameters.put(name, value);
         return this;
     }
 
-    /**
-     * Adds a truth value as a parameter.
-     *
-     * @return this request
-     */
+    /** Adds a truth value as a parameter. */
     public FakeRequest withParameter(String name, boolean value) {
         parameters.put(name, value);
         return this;
@@ -171,18 +149,13 @@ public final class FakeRequest implements InferenceRequest {
      * Adds parameters.
      *
      * @param added their names and values
-     * @return this request
      */
     public FakeRequest withParameters(Parameters added) {
         parameters.putAll(added.asMap());
         return this;
     }
 
-    /**
-     * Makes the request part of a sequence.
-     *
-     * @return this request
-     */
+    /** Makes the request part of a sequence. */
     public FakeRequest withSequence(Sequence position) {
         sequence = Optional.of(position);
         return this;
@@ -192,7 +165,6 @@ public final class FakeRequest implements InferenceRequest {
      * Sets the deadline of the client.
      *
      * @param nanos a time on the scale of {@link System#nanoTime()}
-     * @return this request
      */
     public FakeRequest withDeadlineNanos(long nanos) {
         deadlineNanos = OptionalLong.of(nanos);
@@ -202,19 +174,13 @@ public final class FakeRequest implements InferenceRequest {
     /**
      * Makes this a null request. The test adds its inputs as the server does: zeros, empty texts for
      * {@link dev.nereid.spi.DataType#BYTES}, and control inputs that say that it is not ready.
-     *
-     * @return this request
      */
     public FakeRequest asNullRequest() {
         isNull = true;
         return this;
     }
 
-    /**
-     * Makes this a request to a model with iterative sequences, which may be rescheduled.
-     *
-     * @return this request
-     */
+    /** Makes this a request to a model with iterative sequences, which may be rescheduled. */
     public FakeRequest asIterative() {
         isIterative = true;
         return this;
@@ -224,7 +190,6 @@ public final class FakeRequest implements InferenceRequest {
      * Sets the timeout of the request.
      *
      * @param micros the time in microseconds; 0 for none, which is the default
-     * @return this request
      */
     public FakeRequest withTimeoutMicros(long micros) {
         timeoutMicros = micros;
@@ -248,11 +213,7 @@ public final class FakeRequest implements InferenceRequest {
         return isDetached() ? completion.failure().or(() -> sender.flatMap(FakeSender::failure)) : completion.failure();
     }
 
-    /**
-     * Returns the outputs of the request's own response, until its batch is closed.
-     *
-     * @return the outputs by name
-     */
+    /** Returns the outputs of the request's own response, until its batch is closed. */
     public Map<String, Tensor> outputs() {
         return response.map(RecordedResponse::outputs).orElseGet(Map::of);
     }

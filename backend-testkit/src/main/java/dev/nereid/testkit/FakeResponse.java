@@ -15,7 +15,6 @@ import java.util.concurrent.TimeUnit;
  * A response created by a test, which counts its closes. Safe for use by any thread.
  *
  * @param model the name of the model
- * @param id the id of the request
  * @param outputs the outputs, with memory of the test
  * @param isFinal whether it ends its request
  * @param closes one permit for each close
@@ -43,7 +42,6 @@ public record FakeResponse(
      * Creates a response.
      *
      * @param model the name of the model
-     * @param id the id of the request
      * @param outputs the outputs, with memory of the test
      * @param isFinal whether it ends its request
      */
@@ -69,7 +67,6 @@ public record FakeResponse(
     /**
      * Waits until it was closed some more times.
      *
-     * @param times the number of closes
      * @param timeout the limit on the wait
      * @return whether it was closed so often
      * @throws InterruptedException if the thread is interrupted

@@ -22,7 +22,6 @@ public final class FakeStatistics {
     /**
      * Creates the statistics of a version.
      *
-     * @param name the model's name
      * @param executions the number of executed batches
      * @return the statistics, the same but for these three
      */

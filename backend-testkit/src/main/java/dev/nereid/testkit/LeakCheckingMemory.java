@@ -57,11 +57,7 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
         this.capacity = capacity;
     }
 
-    /**
-     * Creates unlimited memory beside that of devices, which is checked with it.
-     *
-     * @param memory the memory of the devices
-     */
+    /** Creates unlimited memory beside that of devices, which is checked with it. */
     public LeakCheckingMemory(FakeDeviceMemory... memory) {
         this(Long.MAX_VALUE, memory);
     }
@@ -70,7 +66,6 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
      * Creates limited memory beside that of devices, which is checked with it.
      *
      * @param capacity the limit on bytes in use on the host
-     * @param memory the memory of the devices
      */
     public LeakCheckingMemory(long capacity, FakeDeviceMemory... memory) {
         this(capacity);
@@ -83,7 +78,6 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
      * Adds pinned memory, which is ordinary memory with another place.
      *
      * @param byteSize the bytes that may be pinned at a time
-     * @return this memory
      */
     public LeakCheckingMemory withPinned(long byteSize) {
         pinnedLeft.addAndGet(byteSize);
@@ -145,8 +139,6 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
     /**
      * Returns the maximum of memory in use together with the requested size. The requested size counts whether or not
      * it was available.
-     *
-     * @return the maximum in bytes
      */
     public long maxBytesRequested() {
         return maxBytesRequested.get();

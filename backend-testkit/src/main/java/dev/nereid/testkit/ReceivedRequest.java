@@ -109,7 +109,6 @@ public final class ReceivedRequest implements Cancellation {
     /**
      * Sends a failed response, after which others may follow.
      *
-     * @param code the kind of error
      * @param message the text for the client
      */
     public void respondWithError(ErrorCode code, String message) {
@@ -129,7 +128,6 @@ public final class ReceivedRequest implements Cancellation {
     /**
      * Ends the request with an error.
      *
-     * @param code the kind of error
      * @param message the text for the client
      */
     public void fail(ErrorCode code, String message) {
@@ -142,7 +140,6 @@ public final class ReceivedRequest implements Cancellation {
     /**
      * Refuses the request. Called by the code of a model that responds, while the front end waits for it.
      *
-     * @param code the kind of error
      * @param message the text for the client
      */
     public void refuse(ErrorCode code, String message) {

@@ -12,7 +12,6 @@ import java.util.function.Function;
  * @param responder starts the response to a request; the stage completes once the responder does no more for it
  */
 record CalledModels(Set<String> names, Function<FakeModelRequest, CompletableFuture<?>> responder) {
-    /** Copies the names. */
     CalledModels {
         names = Set.copyOf(names);
     }

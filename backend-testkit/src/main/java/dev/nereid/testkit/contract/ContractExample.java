@@ -39,92 +39,52 @@ public final class ContractExample {
         return new ContractExample();
     }
 
-    /**
-     * Adds an input, also one for the control of sequences or for a state.
-     *
-     * @param tensor its content
-     * @return this example
-     */
+    /** Adds an input, also one for the control of sequences or for a state. */
     public ContractExample input(String name, Tensor tensor) {
         inputs.put(name, requireNonNull(tensor, "tensor"));
         return this;
     }
 
-    /**
-     * Adds an input of {@link DataType#FP32}.
-     *
-     * @param numbers its elements
-     * @return this example
-     */
+    /** Adds an input of {@link DataType#FP32}. */
     public ContractExample input(String name, Shape shape, float... numbers) {
         return input(name, floats(shape, numbers));
     }
 
-    /**
-     * Adds an input of {@link DataType#INT32}.
-     *
-     * @param numbers its elements
-     * @return this example
-     */
+    /** Adds an input of {@link DataType#INT32}. */
     public ContractExample input(String name, Shape shape, int... numbers) {
         return input(name, ints(shape, numbers));
     }
 
-    /**
-     * Adds an input of {@link DataType#BYTES}.
-     *
-     * @param texts its elements
-     * @return this example
-     */
+    /** Adds an input of {@link DataType#BYTES}. */
     public ContractExample input(String name, Shape shape, String... texts) {
         return input(name, Tensor.ofStrings(shape, List.of(texts)));
     }
 
-    /**
-     * Adds a text as a parameter of the request.
-     *
-     * @return this example
-     */
+    /** Adds a text as a parameter of the request. */
     public ContractExample parameter(String name, String value) {
         parameters.put(name, value);
         return this;
     }
 
-    /**
-     * Adds an integer as a parameter of the request.
-     *
-     * @return this example
-     */
+    /** Adds an integer as a parameter of the request. */
     public ContractExample parameter(String name, long value) {
         parameters.put(name, value);
         return this;
     }
 
-    /**
-     * Adds a number as a parameter of the request.
-     *
-     * @return this example
-     */
+    /** Adds a number as a parameter of the request. */
     public ContractExample parameter(String name, double value) {
         parameters.put(name, value);
         return this;
     }
 
-    /**
-     * Adds a truth value as a parameter of the request.
-     *
-     * @return this example
-     */
+    /** Adds a truth value as a parameter of the request. */
     public ContractExample parameter(String name, boolean value) {
         parameters.put(name, value);
         return this;
     }
 
-    /**
-     * Makes the request part of a sequence.
-     *
-     * @return this example
-     */
+    /** Makes the request part of a sequence. */
     public ContractExample sequence(Sequence position) {
         sequence = Optional.of(position);
         return this;
@@ -134,7 +94,6 @@ public final class ContractExample {
      * Adds an expected output to the last expected response. The first output begins the first response.
      *
      * @param tensor its content: numbers with a fraction may differ by rounding
-     * @return this example
      */
     public ContractExample output(String name, Tensor tensor) {
         if (responses.isEmpty()) {
@@ -144,31 +103,17 @@ public final class ContractExample {
         return this;
     }
 
-    /**
-     * Adds an expected output of {@link DataType#FP32}.
-     *
-     * @param numbers its elements
-     * @return this example
-     */
+    /** Adds an expected output of {@link DataType#FP32}. */
     public ContractExample output(String name, Shape shape, float... numbers) {
         return output(name, floats(shape, numbers));
     }
 
-    /**
-     * Adds an expected output of {@link DataType#INT32}.
-     *
-     * @param numbers its elements
-     * @return this example
-     */
+    /** Adds an expected output of {@link DataType#INT32}. */
     public ContractExample output(String name, Shape shape, int... numbers) {
         return output(name, ints(shape, numbers));
     }
 
-    /**
-     * Begins the next expected response of a decoupled model.
-     *
-     * @return this example
-     */
+    /** Begins the next expected response of a decoupled model. */
     public ContractExample response() {
         responses.add(new LinkedHashMap<>());
         return this;
@@ -178,8 +123,6 @@ public final class ContractExample {
      * Adds the expected new value of a state.
      *
      * @param output the name of the state's output
-     * @param tensor its content
-     * @return this example
      */
     public ContractExample state(String output, Tensor tensor) {
         states.put(output, requireNonNull(tensor, "tensor"));
@@ -191,7 +134,6 @@ public final class ContractExample {
      * if there are any.
      *
      * @param text a part of the message
-     * @return this example
      */
     public ContractExample failure(String text) {
         failure = Optional.of(text);
@@ -201,7 +143,6 @@ public final class ContractExample {
     /**
      * Creates a tensor of {@link DataType#FP32}.
      *
-     * @param numbers its elements
      * @return the tensor, in memory that is collected as garbage
      */
     public static Tensor floats(Shape shape, float... numbers) {
@@ -211,7 +152,6 @@ public final class ContractExample {
     /**
      * Creates a tensor of {@link DataType#INT32}.
      *
-     * @param numbers its elements
      * @return the tensor, in memory that is collected as garbage
      */
     public static Tensor ints(Shape shape, int... numbers) {

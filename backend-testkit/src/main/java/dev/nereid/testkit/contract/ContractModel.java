@@ -84,7 +84,6 @@ public final class ContractModel {
      *
      * @param model the directory of the model
      * @param version the directory of the version, in the former or anywhere else
-     * @return the changed model
      */
     public ContractModel in(Path model, Path version) {
         ContractModel copy = copy();
@@ -97,7 +96,6 @@ public final class ContractModel {
      * Returns the same model for a backend with a certain cache directory. It is a temporary one otherwise.
      *
      * @param directory a directory that the backend may write to
-     * @return the changed model
      */
     public ContractModel withCache(Path directory) {
         ContractModel copy = copy();
@@ -109,7 +107,6 @@ public final class ContractModel {
      * Returns the same model for a backend with settings.
      *
      * @param settings the settings of the backend, as of {@code --backend-config}
-     * @return the changed model
      */
     public ContractModel withBackendSettings(Map<String, String> settings) {
         ContractModel copy = copy();
@@ -117,13 +114,7 @@ public final class ContractModel {
         return copy;
     }
 
-    /**
-     * Returns the same model with one more parameter of its configuration.
-     *
-     * @param name the name of the parameter
-     * @param value its text
-     * @return the changed model
-     */
+    /** Returns the same model with one more parameter of its configuration. */
     public ContractModel withParameter(String name, String value) {
         Map<String, String> more = new HashMap<>(parameters);
         more.put(name, value);
@@ -136,7 +127,6 @@ public final class ContractModel {
      * Returns the same model with one more request.
      *
      * @param example the request, with its responses
-     * @return the changed model
      */
     public ContractModel with(ContractExample example) {
         List<ContractExample> more = new ArrayList<>(examples);
@@ -151,9 +141,7 @@ public final class ContractModel {
      * control inputs and states: a state begins with zeros and is then what the request before wrote. Two sequences of
      * different ids are also executed interleaved. The contract needs a request of {@link #with} too.
      *
-     * @param id the id of the sequence
      * @param requests the requests in their order, the first to start and the last to end the sequence
-     * @return the changed model
      */
     public ContractModel withSequence(long id, ContractExample... requests) {
         List<List<ContractExample>> more = new ArrayList<>(sequences);
@@ -167,10 +155,8 @@ public final class ContractModel {
      * Returns the same model with other values of a control input than 0 and 1, as {@code int32_false_true},
      * {@code fp32_false_true} or {@code bool_false_true} of its configuration say. Null requests have the first one.
      *
-     * @param input the name of the control input
      * @param whenFalse its content for {@code false}, of the shape {@code [1]}, with the batch dimension if there is one
      * @param whenTrue its content for {@code true}
-     * @return the changed model
      */
     public ContractModel withControlValues(String input, Tensor whenFalse, Tensor whenTrue) {
         Map<String, ControlValues> more = new HashMap<>(controls);
@@ -184,7 +170,6 @@ public final class ContractModel {
      * Returns the same model with another limit on the time of an execution.
      *
      * @param limit how long deferred work and open senders are awaited; 20 seconds by default
-     * @return the changed model
      */
     public ContractModel withTimeout(Duration limit) {
         ContractModel copy = copy();
@@ -195,9 +180,6 @@ public final class ContractModel {
     /**
      * Returns the same model with instances on a GPU with a stand-in for its driver: memory of the GPU, and pinned
      * memory, is memory of the host.
-     *
-     * @param number the number of the GPU
-     * @return the changed model
      */
     public ContractModel onGpu(int number) {
         ContractModel copy = copy();
@@ -218,7 +200,6 @@ public final class ContractModel {
      * fail the test.
      *
      * @param models the functions by the names of the models; all others are unknown
-     * @return the changed model
      */
     public ContractModel withModels(Map<String, UnaryOperator<Map<String, Tensor>>> models) {
         ContractModel copy = copy();
@@ -232,7 +213,6 @@ public final class ContractModel {
      *
      * @param responder receives each request, as with {@link FakeModelClient}
      * @param names the names of the models that are ready
-     * @return the changed model
      */
     public ContractModel withModels(Consumer<FakeModelRequest> responder, String... names) {
         ContractModel copy = copy();

@@ -20,17 +20,12 @@ import java.util.Optional;
 /**
  * Additions of the server to the requests of sequences: control inputs, and states that begin with zeros. Immutable.
  *
- * @param settings the configuration of the model
  * @param values the contents of control inputs other than 0 and 1
  */
 record ControlInputs(ModelSettings settings, Map<String, ControlValues> values) {
     private static final Sequence NONE = new Sequence(new Sequence.Id.Numeric(0), false, false);
 
-    /**
-     * Adds what a request lacks. In a null request the control inputs are as from the server, whatever it has.
-     *
-     * @param isNull whether it is a null request
-     */
+    /** Adds what a request lacks. In a null request the control inputs are as from the server, whatever it has. */
     ContractExample complete(ContractExample example, boolean isNull) {
         Optional<SequenceBatching> sequences = settings.sequenceBatching();
         if (sequences.isEmpty()) {

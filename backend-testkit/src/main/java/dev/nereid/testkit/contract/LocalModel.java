@@ -66,7 +66,6 @@ public final class LocalModel implements AutoCloseable {
     /**
      * Loads a model with one instance.
      *
-     * @param provider creates the backend
      * @return the model, owned by the caller
      * @throws BackendException if backend, model or instance cannot be created
      */

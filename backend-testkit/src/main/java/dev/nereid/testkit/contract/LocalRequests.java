@@ -86,7 +86,6 @@ final class LocalRequests implements AutoCloseable {
         return Tensor.of(tensor.type(), tensor.shape(), buffer.segment());
     }
 
-    /** Creates the batch of all requests. */
     FakeBatch batch() {
         FakeBatch batch = new FakeBatch(settings, memory, requests.toArray(FakeRequest[]::new));
         places.forEach(batch::withDevice);
@@ -97,7 +96,6 @@ final class LocalRequests implements AutoCloseable {
         return requests;
     }
 
-    /** Returns the senders, one for each request. */
     List<FakeSender> senders() {
         return senders;
     }

@@ -19,7 +19,6 @@ public record LocalResponse(
         Map<String, Tensor> states,
         Optional<BackendException> failure,
         boolean isRescheduled) {
-    /** Copies the collections. */
     public LocalResponse {
         responses = List.copyOf(responses);
         states = Map.copyOf(states);
@@ -28,7 +27,6 @@ public record LocalResponse(
     /**
      * Returns an output of the only response.
      *
-     * @param name the name of the output
      * @throws AssertionError if the request failed, or has another number of responses, or none with that output
      */
     public Tensor output(String name) {

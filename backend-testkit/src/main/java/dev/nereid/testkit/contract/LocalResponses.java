@@ -17,7 +17,6 @@ import java.util.Optional;
 /**
  * The responses of one execution. Confined to the thread of the instance.
  *
- * @param settings the configuration of the model
  * @param batch the batch of the requests, after its execution
  */
 record LocalResponses(ModelSettings settings, LocalRequests requests, FakeBatch batch) {

@@ -16,7 +16,6 @@ import java.util.OptionalLong;
 /**
  * Threads, open files and native memory of the process at one moment. Immutable.
  *
- * @param threads the number of threads
  * @param files the number of open files; empty where the system does not say it
  * @param nativeBytes the bytes that {@code malloc} gave out and {@code free} did not get; empty without glibc
  */

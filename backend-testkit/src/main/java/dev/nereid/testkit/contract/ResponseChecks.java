@@ -9,7 +9,6 @@ import java.util.Set;
  * Checks of responses and of what the backend leaves alone afterwards. Confined to the test's thread.
  *
  * @param local the loaded model
- * @param model the model with its requests
  */
 record ResponseChecks(LocalModel local, ContractModel model) {
     private List<ContractExample> successful() {

@@ -62,7 +62,6 @@ public final class LocalServer implements AutoCloseable {
      * Begins a server with backends.
      *
      * @param providers the providers under test, each of a backend with another name
-     * @return the builder of the server
      */
     public static LocalServerBuilder with(BackendProvider... providers) {
         return new LocalServerBuilder(List.of(providers));

@@ -34,12 +34,7 @@ public final class LocalServerBuilder {
         this.providers = providers;
     }
 
-    /**
-     * Adds a model without a configuration, which its backend completes.
-     *
-     * @param name the name of the model
-     * @return this builder
-     */
+    /** Adds a model without a configuration, which its backend completes. */
     public LocalServerBuilder model(String name) {
         return model(name, "");
     }
@@ -47,10 +42,8 @@ public final class LocalServerBuilder {
     /**
      * Adds a model without files.
      *
-     * @param name the name of the model
      * @param config the text of {@code config.pbtxt}; where it names no backend and no platform, it is the only one of
      *     this server
-     * @return this builder
      */
     public LocalServerBuilder model(String name, String config) {
         String complete = complete(config);
@@ -62,7 +55,6 @@ public final class LocalServerBuilder {
      * Adds a model from a directory, as it is in a repository. The directory is copied.
      *
      * @param directory the directory with the name of the model, its configuration and its versions
-     * @return this builder
      */
     public LocalServerBuilder model(Path directory) {
         models.add(repository -> repository.copy(directory));
@@ -75,7 +67,6 @@ public final class LocalServerBuilder {
      * @param model the name of the model, which was added before
      * @param path the path of the file in the directory of the model, such as {@code 1/model.onnx}
      * @param content the file that is copied
-     * @return this builder
      */
     public LocalServerBuilder file(String model, String path, Path content) {
         models.add(repository -> repository.copy(model, path, content));
@@ -86,7 +77,6 @@ public final class LocalServerBuilder {
      * Changes options of the server, such as settings of backends or limits of memory.
      *
      * @param changed returns the new options for the present ones
-     * @return this builder
      */
     public LocalServerBuilder options(UnaryOperator<ServerOptions> changed) {
         UnaryOperator<ServerOptions> before = change;
@@ -98,7 +88,6 @@ public final class LocalServerBuilder {
      * Replaces the limit on the time of a request, and on that of the close.
      *
      * @param limit the limit; 20 seconds by default
-     * @return this builder
      */
     public LocalServerBuilder timeout(Duration limit) {
         timeout = requireNonNull(limit, "limit");
@@ -108,8 +97,6 @@ public final class LocalServerBuilder {
     /**
      * Accepts outputs that are missing, do not fit the configuration or are unknown to it, as a server does.
      * Without it they fail their request; a response of a decoupled model may lack outputs anyway.
-     *
-     * @return this builder
      */
     public LocalServerBuilder withWrongOutputs() {
         strictOutputs = false;

@@ -20,13 +20,7 @@ import java.util.function.UnaryOperator;
  * <p>It owns the responses.
  */
 public final class ReceivedResponses implements AutoCloseable {
-    /**
-     * State of the record so far. Immutable.
-     *
-     * @param failedResponses the errors of failed responses
-     * @param error the error that ended the request
-     * @param hasEnded whether the request has ended
-     */
+    /** State of the record so far. Immutable. */
     private record Received(
             List<ModelResponse> responses,
             List<BackendException> failedResponses,
@@ -119,7 +113,6 @@ public final class ReceivedResponses implements AutoCloseable {
     /**
      * Waits until a decoupled model has sent some responses.
      *
-     * @param count the number of responses
      * @return all responses so far, at least as many
      * @throws AssertionError if the request ends before, or does not get them in time
      */
@@ -132,11 +125,7 @@ public final class ReceivedResponses implements AutoCloseable {
         return some.responses();
     }
 
-    /**
-     * Returns the errors of failed responses so far. They do not end the request of a decoupled model.
-     *
-     * @return the errors
-     */
+    /** Returns the errors of failed responses so far. They do not end the request of a decoupled model. */
     public List<BackendException> failed() {
         return await("time", now -> true).failedResponses();
     }
