@@ -18,8 +18,6 @@ public record GpuDiscovery(List<Gpu> gpus, String report, Optional<CudaDriver> d
     private static final int OLDEST_VERSION = 11040;
 
     private static final String NONE = "no GPU: ";
-
-    /** Copies the list. */
     public GpuDiscovery {
         gpus = List.copyOf(gpus);
     }

@@ -21,7 +21,6 @@ public record EventLoopGroups(
         EventLoopGroup workers,
         ChannelFactory<? extends ServerChannel> channels,
         Executor longTasks) {
-    /** Checks the components. */
     public EventLoopGroups {
         requireNonNull(acceptors, "acceptors");
         requireNonNull(workers, "workers");

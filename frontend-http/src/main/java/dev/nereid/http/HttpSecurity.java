@@ -15,8 +15,6 @@ import java.util.Optional;
 public record HttpSecurity(ApiAccess access, Optional<TlsFiles> tls) {
     /** No restrictions, and plain text. */
     public static final HttpSecurity NONE = new HttpSecurity(ApiAccess.OPEN, Optional.empty());
-
-    /** Validates the components. */
     public HttpSecurity {
         requireNonNull(access, "access");
         requireNonNull(tls, "tls");

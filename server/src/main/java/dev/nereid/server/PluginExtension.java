@@ -15,8 +15,6 @@ public record PluginExtension(Kind kind, String name, String plugin) {
         /** A storage of model repositories. */
         STORAGE
     }
-
-    /** Checks the components. */
     public PluginExtension {
         requireNonNull(kind, "kind");
         requireNonNull(name, "name");

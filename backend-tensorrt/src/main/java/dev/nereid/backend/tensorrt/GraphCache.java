@@ -37,7 +37,6 @@ final class GraphCache implements AutoCloseable {
      * @param shapes of the inputs, in the order of the engine
      */
     record Key(int profile, int buffers, List<Shape> shapes) {
-        /** Copies the components. */
         Key {
             shapes = List.copyOf(shapes);
         }
@@ -103,12 +102,6 @@ final class GraphCache implements AutoCloseable {
                     e.getMessage());
             return NEVER;
         }
-    }
-
-    int size() {
-        return (int) graphs.values().stream()
-                .filter(graph -> graph != SEEN && graph != NEVER)
-                .count();
     }
 
     @Override

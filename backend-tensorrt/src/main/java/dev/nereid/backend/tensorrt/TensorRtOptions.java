@@ -47,8 +47,6 @@ record TensorRtOptions(
         /** The least. */
         MIN
     }
-
-    /** Copies the components. */
     TensorRtOptions {
         filenames = Map.copyOf(filenames);
         shapes = Map.copyOf(shapes);

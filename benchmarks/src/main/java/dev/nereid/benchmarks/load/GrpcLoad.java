@@ -90,7 +90,7 @@ public final class GrpcLoad implements Workload, AutoCloseable {
     }
 
     /**
-     * Connects, for requests over streams, one at a time on each. Each period of load is one sequence on each stream.
+     * Connects, for requests over streams, one at a time on each. A period of load is one sequence on each stream.
      *
      * @param loops the client's event loops; as many connections are opened
      * @param port where the server listens
@@ -109,7 +109,8 @@ public final class GrpcLoad implements Workload, AutoCloseable {
     }
 
     /** Connects, as for sequences; the requests belong to none. The parameters are as for {@link #ofSequences}. */
-    public static GrpcLoad ofStreamedRequests(ClientEventLoops loops, int port, ModelInferRequest request, int streams) {
+    public static GrpcLoad ofStreamedRequests(
+            ClientEventLoops loops, int port, ModelInferRequest request, int streams) {
         byte[] bytes = request.toByteArray();
         return connectStreams(loops, port, streams, _ -> new GrpcStreamLane.Messages(bytes, bytes, bytes));
     }

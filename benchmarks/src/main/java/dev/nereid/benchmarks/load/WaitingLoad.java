@@ -30,12 +30,7 @@ public final class WaitingLoad implements Workload, AutoCloseable {
      * @param onInstanceThreads whether no request may be executed by a thread that sends it
      */
     public WaitingLoad(
-            String name,
-            InferenceServer server,
-            String model,
-            InferBody body,
-            int threads,
-            boolean onInstanceThreads) {
+            String name, InferenceServer server, String model, InferBody body, int threads, boolean onInstanceThreads) {
         InferRequest request = body.request(model, arena);
         ThreadLoad.Caller caller = () -> {
             Response response = new Response(Thread.currentThread(), onInstanceThreads);

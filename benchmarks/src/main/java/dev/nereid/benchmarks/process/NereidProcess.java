@@ -147,11 +147,6 @@ public final class NereidProcess implements AutoCloseable {
                 .orElseThrow(() -> new IOException("server: its use of processors cannot be read"));
     }
 
-    /** Returns the number of the process. */
-    public long pid() {
-        return process.pid();
-    }
-
     /** Returns the numbers of the processes that the server has started and that still run. */
     public List<Long> children() {
         return process.descendants().map(ProcessHandle::pid).toList();

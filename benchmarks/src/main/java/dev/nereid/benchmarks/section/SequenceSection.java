@@ -119,8 +119,7 @@ final class SequenceSection {
                 """);
         try (NereidProcess server = NereidProcess.start(bench, Launch.withExamples(bench, repository));
                 ClientEventLoops loops = ClientEventLoops.start(bench.options().eventLoops());
-                GrpcLoad stateful =
-                        GrpcLoad.ofSequences(loops, server.grpcPort(), BODY.grpc(STATEFUL), STREAMS);
+                GrpcLoad stateful = GrpcLoad.ofSequences(loops, server.grpcPort(), BODY.grpc(STATEFUL), STREAMS);
                 GrpcLoad stateless =
                         GrpcLoad.ofStreamedRequests(loops, server.grpcPort(), BODY.grpc(STATELESS), STREAMS)) {
             Pace pace = bench.options().pace();

@@ -90,11 +90,6 @@ public final class LargeMessage implements AutoCloseable {
         memory = transport;
     }
 
-    /** Returns the number of bytes as received. */
-    int length() {
-        return length;
-    }
-
     /** Returns the bytes, decompressed. */
     InputStream stream() {
         return stream;

@@ -35,8 +35,6 @@ public record HttpTimeouts(
             Duration.ofSeconds(620),
             Duration.ofSeconds(10),
             Duration.ofSeconds(60));
-
-    /** Checks the components. */
     public HttpTimeouts {
         check("header", header);
         check("bodyGrace", bodyGrace);

@@ -22,11 +22,6 @@ final class DistinctNames {
         return true;
     }
 
-    /** Returns the names in the order they were added. */
-    List<String> list() {
-        return names;
-    }
-
     private boolean isHashed(String name) {
         if (hashed.isEmpty()) {
             hashed.addAll(names);

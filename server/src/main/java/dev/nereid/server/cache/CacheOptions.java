@@ -21,8 +21,6 @@ public record CacheOptions(
 
     /** The capacity of a local cache, in bytes. */
     public static final String SIZE = "size";
-
-    /** Copies the components. */
     public CacheOptions {
         requireNonNull(name, "name");
         settings = Map.copyOf(settings);

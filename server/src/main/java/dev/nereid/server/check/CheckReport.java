@@ -11,7 +11,6 @@ import java.util.List;
  * @param warnings probable mistakes that belong to no model
  */
 public record CheckReport(List<BackendStatus> backends, List<ModelReport> models, List<String> warnings) {
-    /** Copies the components. */
     public CheckReport {
         backends = List.copyOf(backends);
         models = List.copyOf(models);

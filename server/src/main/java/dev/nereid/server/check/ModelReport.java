@@ -27,7 +27,6 @@ public record ModelReport(
         Optional<ModelConfig> config,
         List<ConfigProblem> errors,
         List<String> warnings) {
-    /** Checks and copies the components. */
     public ModelReport {
         requireNonNull(name, "name");
         requireNonNull(file, "file");

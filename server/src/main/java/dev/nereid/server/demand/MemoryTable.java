@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The memory of all models, and its sum, which never exceeds the budget. Guarded by the lock of the
@@ -33,12 +32,6 @@ final class MemoryTable {
     /** Returns a model, which is added if it is not known. */
     ModelMemory of(String key) {
         return models.computeIfAbsent(key, ModelMemory::new);
-    }
-
-    /** Returns a model, or {@code null} if it is not known. */
-    @Nullable
-    ModelMemory find(String key) {
-        return models.get(key);
     }
 
     Collection<ModelMemory> all() {

@@ -52,7 +52,6 @@ public final class ModelDependencies {
      * @param after the models that nothing needs any more, in the order of their unloads, all after its own
      */
     public record Unloads(List<String> before, List<String> after) {
-        /** Copies the components. */
         public Unloads {
             before = List.copyOf(before);
             after = List.copyOf(after);

@@ -22,8 +22,6 @@ public record InstanceOptions(
     /** All processors that this process may use, no GPU and no host policies. */
     public static final InstanceOptions DEFAULT =
             new InstanceOptions(Runtime.getRuntime().availableProcessors(), List.of(), false, HostPolicies.NONE);
-
-    /** Checks and copies the components. */
     public InstanceOptions {
         gpus = List.copyOf(gpus);
         requireNonNull(hostPolicies, "hostPolicies");

@@ -276,14 +276,6 @@ public final class ModelEntry {
                 : overall instanceof VersionState.Unavailable;
     }
 
-    /**
-     * Describes the version that a client requests, or the latest one. The latest is described together with all others
-     * that are ready.
-     */
-    ModelMetadata describe(ModelRef ref) {
-        return describe(ref, resolve(ref).model());
-    }
-
     /** Describes a loaded version of this model. */
     ModelMetadata describe(ModelRef ref, ServedModel model) {
         return ref.version() == ModelRef.LATEST && latestDescription != null ? latestDescription : model.description();

@@ -63,8 +63,6 @@ public record ModelLoadOptions(
          */
         <T> T observe(String model, String backend, Work work, Supplier<T> execution);
     }
-
-    /** Checks the components. */
     public ModelLoadOptions {
         requireNonNull(configName, "configName");
         requireNonNull(instances, "instances");

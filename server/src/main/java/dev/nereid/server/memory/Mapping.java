@@ -49,10 +49,6 @@ final class Mapping {
         return memory.asSlice(0, byteSize);
     }
 
-    long byteSize() {
-        return memory.byteSize();
-    }
-
     long counted() {
         return counted;
     }

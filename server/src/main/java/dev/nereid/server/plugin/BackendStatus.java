@@ -19,8 +19,6 @@ public record BackendStatus(String backend, String plugin, State state, String r
         /** The plugin is broken. */
         BROKEN
     }
-
-    /** Checks the components. */
     public BackendStatus {
         requireNonNull(backend, "backend");
         requireNonNull(plugin, "plugin");

@@ -24,8 +24,6 @@ public record PluginEnvironment(
         Map<String, String> variables) {
     /** The name under which the settings for all backends are kept. */
     public static final String ALL_BACKENDS = "";
-
-    /** Copies the components. */
     public PluginEnvironment {
         Map<String, Map<String, String>> copy = new HashMap<>();
         settings.forEach((backend, values) -> copy.put(backend, Map.copyOf(values)));

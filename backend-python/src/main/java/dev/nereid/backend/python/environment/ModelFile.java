@@ -25,8 +25,6 @@ public record ModelFile(Path file, String moduleName, List<Path> searchPath) {
     private static final String MODEL_PY = "model.py";
     private static final String SUFFIX = ".py";
     private static final String REFUSED = ";|&$<>()[]{}\\\"'*?~#!`";
-
-    /** Copies the components. */
     public ModelFile {
         searchPath = List.copyOf(searchPath);
     }

@@ -26,8 +26,6 @@ public record CompletedFrame(
     private static final int TENSOR = 4 * Integer.BYTES;
 
     private static final int MAX_RANK = 255;
-
-    /** Copies the lists. */
     public CompletedFrame {
         inputs = List.copyOf(inputs);
         outputs = List.copyOf(outputs);
@@ -40,7 +38,6 @@ public record CompletedFrame(
      * @param optional whether requests may leave it out
      */
     public record Tensor(String name, String dataType, boolean optional, List<Long> dims) {
-        /** Copies the dimensions. */
         public Tensor {
             dims = List.copyOf(dims);
         }

@@ -166,10 +166,6 @@ public final class FrameWriter {
         }
     }
 
-    public void flags(int flags) {
-        memory.set(ValueLayout.JAVA_BYTE, 5, (byte) flags);
-    }
-
     /** Returns the number of bytes that were written, with the header. */
     public long size() {
         return position;

@@ -15,7 +15,6 @@ import java.util.Map;
  */
 public record WorkerCommand(
         String instance, List<String> python, Map<String, String> environment, Path runner, String origin) {
-    /** Copies the collections. */
     public WorkerCommand {
         python = List.copyOf(python);
         environment = Map.copyOf(environment);

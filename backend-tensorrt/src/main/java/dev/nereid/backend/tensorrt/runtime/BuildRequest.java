@@ -13,7 +13,6 @@ import java.util.TreeMap;
  * @param ranges the limits of inputs with variable dimensions, by name, for the one profile
  */
 public record BuildRequest(Path onnx, String precision, long workspaceBytes, Map<String, ProfileRange> ranges) {
-    /** Copies the components. */
     public BuildRequest {
         ranges = Map.copyOf(ranges);
     }

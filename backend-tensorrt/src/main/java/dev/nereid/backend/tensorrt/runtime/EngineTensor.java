@@ -20,7 +20,6 @@ public record EngineTensor(
         boolean isShapeTensor,
         EngineFormat format,
         List<ProfileRange> ranges) {
-    /** Copies the components. */
     public EngineTensor {
         ranges = List.copyOf(ranges);
     }

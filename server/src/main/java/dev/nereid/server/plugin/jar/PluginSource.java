@@ -22,8 +22,6 @@ import java.util.concurrent.TimeUnit;
 public record PluginSource(String name, Path directory, List<Path> jars) {
     private static final int MAX_DEPTH = 16;
     private static final int MAX_FILES = 10_000;
-
-    /** Copies the list. */
     public PluginSource {
         jars = List.copyOf(jars);
     }

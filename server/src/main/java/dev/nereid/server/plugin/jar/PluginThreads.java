@@ -15,8 +15,6 @@ import org.jspecify.annotations.Nullable;
 public record PluginThreads(String plugin, int count, boolean tooMany) {
     /** No plugin and no threads. */
     public static final PluginThreads NONE = new PluginThreads("", 0, false);
-
-    /** Checks the components. */
     public PluginThreads {
         requireNonNull(plugin, "plugin");
     }

@@ -25,8 +25,6 @@ import java.util.regex.PatternSyntaxException;
 public record SharedLibrary(String name, String plugin, List<Path> jars, String digest) {
     private static final Pattern SPACE = Pattern.compile("[\\s,]+");
     private static final Pattern NAME = Pattern.compile("[\\w.-]+");
-
-    /** Copies the list. */
     public SharedLibrary {
         jars = List.copyOf(jars);
     }
