@@ -39,7 +39,6 @@ public interface CudaDriver {
     /** Returns an attribute of a device, a {@code CUdevice_attribute}. */
     int attribute(int attribute, int device);
 
-    /** Returns the size of a device's memory. */
     long totalMemory(int device);
 
     /** Returns the primary context of a device, made if need be, which stays until the process ends. */

@@ -55,7 +55,6 @@ enum CudaFunction {
         return ordinal();
     }
 
-    /** Returns the name of the exported symbol. */
     String symbol() {
         return "cu" + name();
     }

@@ -30,7 +30,6 @@ public record GpuDiscovery(List<Gpu> gpus, String report, Optional<CudaDriver> d
         return run(() -> new LibCuda(LibCuda.NAME));
     }
 
-    /** Asks the driver that a source opens. */
     static GpuDiscovery run(DriverSource source) {
         try {
             return ask(source.open());

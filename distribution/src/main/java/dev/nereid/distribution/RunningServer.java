@@ -153,7 +153,6 @@ final class RunningServer {
         }
     }
 
-    /** Returns the open ports. */
     Endpoints endpoints() {
         return ports.endpoints();
     }

@@ -326,7 +326,6 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     /**
      * Waits until every model is loaded or has failed. Needed only after {@link #startLoading}.
      *
-     * @throws InterruptedException if the thread is interrupted meanwhile
      * @throws InferenceException {@link ErrorCode#INTERNAL} with all names and reasons if a model could not be loaded;
      *     the server continues to serve the others
      */

@@ -25,7 +25,6 @@ final class ExecutionLimit implements AutoCloseable {
         this.executor = executor;
     }
 
-    /** Begins the time of an execution. */
     static ExecutionLimit start(PythonProcess process, Duration limit, Executor executor) {
         ExecutionLimit started = new ExecutionLimit(process, limit, executor);
         started.timer = DelayedTask.start(limit, executor, started::printStacks);

@@ -125,7 +125,6 @@ final class PythonModel implements Model {
         return instances.stream().anyMatch(other -> !other.equals(instance) && other.isServing());
     }
 
-    /** Forgets an instance that is closed. */
     void remove(PythonInstance instance) {
         instances.remove(instance);
         onStateChange();

@@ -30,7 +30,6 @@ final class PyTorchErrors {
                 ErrorCode.INTERNAL, "PyTorch execute failure: " + text(String.valueOf(failure.getMessage())));
     }
 
-    /** Returns why PyTorch cannot load a model. */
     static BackendException ofLoad(ModelContext context, TorchException failure) {
         String model = context.settings().name();
         String text = ModelPaths.publicText(context, text(String.valueOf(failure.getMessage())));

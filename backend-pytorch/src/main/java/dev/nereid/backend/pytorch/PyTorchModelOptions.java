@@ -42,7 +42,6 @@ record PyTorchModelOptions(
     private static final String INTER_OP_THREAD_COUNT = "INTER_OP_THREAD_COUNT";
     private static final int MAX_THREADS = 1024;
 
-    /** Reads the parameters of a model. */
     static PyTorchModelOptions of(ModelContext context, int processors) {
         return of(context.parameters(), context.instances(), processors);
     }

@@ -119,7 +119,6 @@ final class TensorFlowInstance implements ModelInstance {
         return false;
     }
 
-    /** Passes an output to the requests of the batch. */
     private Tensor take(TensorFlowSignature.Output output, Batch batch) {
         TfTensor value = execution.takeOutput(output.index());
         try {

@@ -42,7 +42,6 @@ record TensorFlowModelOptions(
         tags = Set.copyOf(tags);
     }
 
-    /** Reads the parameters of a model. */
     static TensorFlowModelOptions of(ModelContext context, TensorFlowBackendOptions backend) {
         Parameters parameters = context.parameters();
         OptionValues values = new OptionValues(parameters);

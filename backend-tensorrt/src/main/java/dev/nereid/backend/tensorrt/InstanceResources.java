@@ -112,7 +112,6 @@ final class InstanceResources implements AutoCloseable {
         }
     }
 
-    /** Writes the values of a shape tensor. */
     private static MemorySegment values(Arena arena, Shape values, DataType type) {
         MemorySegment memory = arena.allocate(Math.max(1, (long) values.rank() * Long.BYTES), Long.BYTES);
         for (int i = 0; i < values.rank(); i++) {

@@ -52,7 +52,6 @@ record TensorRtOptions(
         shapes = Map.copyOf(shapes);
     }
 
-    /** Reads a configuration. */
     static TensorRtOptions of(ModelContext context) {
         ModelSettings settings = context.settings();
         Parameters parameters = context.parameters();

@@ -38,7 +38,6 @@ final class CheckList {
         }
     }
 
-    /** Prints a heading. */
     void part(String title) {
         out.println();
         out.println(title);

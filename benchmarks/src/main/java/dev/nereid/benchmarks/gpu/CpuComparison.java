@@ -29,7 +29,6 @@ final class CpuComparison {
         write(models, "cpu", onnx, "backend: \"onnxruntime\"\ninstance_group { kind: KIND_CPU }\n" + TENSORS);
     }
 
-    /** Adds a model of ONNX to a repository. */
     static void write(Path models, String name, Path onnx, String config) throws IOException {
         Path version = Files.createDirectories(models.resolve(name).resolve("1"));
         Files.copy(onnx, version.resolve("model.onnx"));

@@ -108,7 +108,6 @@ final class KernelSlots implements AutoCloseable {
         }
     }
 
-    /** Waits for all launches. */
     void awaitAll() {
         while (!inFlight.isEmpty()) {
             awaitOldest();

@@ -53,7 +53,6 @@ public final class ClientEventLoops implements AutoCloseable {
         return vertx.transport().channelFactory(false);
     }
 
-    /** Ends the loops. Blocks. */
     @Override
     public void close() {
         vertx.close().await();

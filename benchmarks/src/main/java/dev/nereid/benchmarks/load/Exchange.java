@@ -22,7 +22,6 @@ public final class Exchange {
         return bytes("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     }
 
-    /** Returns a request with a JSON body. */
     public static byte[] post(String path, String json) {
         return bytes("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                 + "Content-Type: application/json\r\nContent-Length: " + bytes(json).length + "\r\n\r\n" + json);

@@ -164,7 +164,6 @@ public final class GrpcLoad implements Workload, AutoCloseable {
         return requests.stream().map(GrpcRequest::copy).toList();
     }
 
-    /** Opens a connection. */
     private static ManagedChannel channel(ClientEventLoops loops, int port) {
         return NettyChannelBuilder.forAddress(Loopback.at(port))
                 .eventLoopGroup(loops.workers())

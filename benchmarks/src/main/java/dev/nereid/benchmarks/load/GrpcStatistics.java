@@ -19,7 +19,6 @@ public final class GrpcStatistics implements AutoCloseable {
         this.channel = channel;
     }
 
-    /** Connects to a server on this machine. */
     public static GrpcStatistics connect(int port) {
         return new GrpcStatistics(
                 NettyChannelBuilder.forAddress(Loopback.at(port)).usePlaintext().build());

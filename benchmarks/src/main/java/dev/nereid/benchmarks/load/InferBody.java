@@ -51,7 +51,6 @@ public final class InferBody {
         return new InferBody(input, List.of(shape), content.array(), "");
     }
 
-    /** Returns the same request with an id. */
     InferBody withId(String name) {
         return new InferBody(input, shape, tensor, name);
     }
@@ -60,7 +59,6 @@ public final class InferBody {
         return input;
     }
 
-    /** Returns the dimensions of the input. */
     public long[] dims() {
         return shape();
     }
@@ -69,7 +67,6 @@ public final class InferBody {
         return shape.stream().mapToLong(Long::longValue).toArray();
     }
 
-    /** Returns the content of the input. */
     public ByteBuffer tensor() {
         return ByteBuffer.wrap(tensor).asReadOnlyBuffer().order(ByteOrder.LITTLE_ENDIAN);
     }

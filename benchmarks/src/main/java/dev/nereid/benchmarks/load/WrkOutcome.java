@@ -19,7 +19,6 @@ record WrkOutcome(long requests, long micros, long p50Micros, long p99Micros, lo
     private static final String MARK = "outcome ";
     private static final int NUMBERS = 9;
 
-    /** Finds the line in the output of wrk. */
     static WrkOutcome in(String output) throws IOException {
         String line = output.lines()
                 .filter(candidate -> candidate.startsWith(MARK))

@@ -35,7 +35,6 @@ public class CodecBenchmark {
         public long bytes;
     }
 
-    /** Draws the tensor. */
     @Setup
     public void open() {
         codec = new JsonCodec(values, VALUES);

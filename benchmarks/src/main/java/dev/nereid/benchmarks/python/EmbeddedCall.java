@@ -27,11 +27,7 @@ final class EmbeddedCall implements ResponseObserver {
 
     private EmbeddedCall() {}
 
-    /**
-     * Sends a request, and waits for its last response.
-     *
-     * @throws IOException if it failed
-     */
+    /** Sends a request, and waits for its last response. */
     static EmbeddedCall make(InferenceServer server, String model, float... values)
             throws IOException, InterruptedException {
         EmbeddedCall call = new EmbeddedCall();

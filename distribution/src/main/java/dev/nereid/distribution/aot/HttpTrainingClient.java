@@ -45,7 +45,6 @@ final class HttpTrainingClient implements AutoCloseable {
             this.idLength = idLength;
         }
 
-        /** Returns a request with a JSON body. */
         static Request of(String path, String json, String id) {
             return of(path, "Content-Type: application/json\r\n", json, 0, id);
         }
@@ -61,7 +60,6 @@ final class HttpTrainingClient implements AutoCloseable {
                     id);
         }
 
-        /** Returns a request without a body. */
         static Request get(String path) {
             return new Request(bytes("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n"), -1, 0);
         }

@@ -132,7 +132,6 @@ public final class MetricsEndpoint {
         return http().port();
     }
 
-    /** Closes the port. Blocks. */
     public void close() {
         watch.ifPresent(context.owner()::cancelTimer);
         http().close();

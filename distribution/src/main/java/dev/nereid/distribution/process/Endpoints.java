@@ -18,7 +18,6 @@ public record Endpoints(Optional<Endpoint> http, Optional<Endpoint> grpc, Option
         return http.map(endpoint -> endpoint.local().url());
     }
 
-    /** Returns the open ports. */
     public List<Endpoint> open() {
         return Stream.of(http, grpc, metrics).flatMap(Optional::stream).toList();
     }

@@ -5,7 +5,6 @@ final class ShellText {
     private final StringBuilder commands = new StringBuilder();
     private final StringBuilder words = new StringBuilder();
 
-    /** Adds literal text. */
     void text(String text) {
         words.append(text);
     }

@@ -54,7 +54,6 @@ public final class TransportMemory {
         }
     }
 
-    /** Ends the count of bytes. */
     void release(long bytes) {
         used.addAndGet(-bytes);
         memory.releaseBytes(bytes);

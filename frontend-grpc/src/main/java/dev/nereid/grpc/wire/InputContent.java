@@ -9,7 +9,6 @@ sealed interface InputContent {
 
     /** An input with its data in the message. */
     sealed interface Inline extends InputContent {
-        /** Returns the size of the data in memory. */
         long byteSize();
 
         /** Copies the data into memory of this size. */

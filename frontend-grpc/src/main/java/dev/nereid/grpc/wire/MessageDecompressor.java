@@ -163,7 +163,6 @@ public final class MessageDecompressor implements Decompressor {
             }
         }
 
-        /** Releases the memory of a detached message. */
         public void release() throws IOException {
             if (inflated != null) {
                 inflated.close(); // closes the compressed stream, too

@@ -120,7 +120,6 @@ final class TypedContents {
         return new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
     }
 
-    /** Returns the size of the elements in memory. */
     long byteSize() {
         return byteSize;
     }

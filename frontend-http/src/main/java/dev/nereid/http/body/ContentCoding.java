@@ -19,7 +19,6 @@ public enum ContentCoding {
         this.token = token;
     }
 
-    /** Returns the name in headers. */
     String token() {
         return token;
     }

@@ -32,7 +32,6 @@ public final class HttpErrors {
 
     private HttpErrors() {}
 
-    /** Responds with an error of a handler. */
     public static void send(HttpServerResponse response, InferenceException error, CharSequence contentType) {
         if (!response.headWritten()) {
             setRetryAfter(response, error);
@@ -175,7 +174,6 @@ public final class HttpErrors {
         response.end(body(message));
     }
 
-    /** Returns the body of an error response. */
     public static Buffer body(String message) {
         String text = message.length() <= MAX_MESSAGE_LENGTH ? message : message.substring(0, MAX_MESSAGE_LENGTH) + "…";
         JsonWriter json = new JsonWriter();

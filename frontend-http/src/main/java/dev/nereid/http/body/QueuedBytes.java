@@ -63,7 +63,6 @@ public final class QueuedBytes {
         return drainNanos;
     }
 
-    /** Returns the number of waiting bytes. */
     public long count() {
         return count;
     }

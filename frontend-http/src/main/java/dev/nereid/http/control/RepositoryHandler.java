@@ -40,7 +40,6 @@ public final class RepositoryHandler {
         this.context = context;
     }
 
-    /** Sends the index of models. */
     public void index(HttpServerRequest request) {
         receive(request, body -> {
             boolean isReadyOnly = ControlRequests.readyOnly(body);

@@ -15,7 +15,6 @@ final class SharedMemoryRegisterRequest {
     private final int root;
     private final JsonNumber number = new JsonNumber();
 
-    /** Checks the syntax of a body. */
     SharedMemoryRegisterRequest(String region, MemorySegment body) {
         this.region = region;
         this.json = new JsonReader(body);

@@ -31,7 +31,6 @@ public final class StatisticsHandler {
         this.context = context;
     }
 
-    /** Sends the statistics of all models. */
     public void all(HttpServerRequest request) {
         send(request, models::statistics);
     }

@@ -282,7 +282,6 @@ final class GenerateStreamExchange implements ResponseObserver {
         }
     }
 
-    /** Ends the stream with an error event. */
     private void fail(InferenceException error) {
         if (isOver()) {
             return;

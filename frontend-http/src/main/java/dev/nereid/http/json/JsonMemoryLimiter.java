@@ -42,7 +42,6 @@ public final class JsonMemoryLimiter {
         reserved.addAndGet(-bytes);
     }
 
-    /** Returns the number of reserved bytes. */
     public long reserved() {
         return reserved.get();
     }

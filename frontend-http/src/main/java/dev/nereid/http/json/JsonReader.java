@@ -72,7 +72,6 @@ public final class JsonReader {
         }
     }
 
-    /** Returns the number of remaining bytes. */
     int remaining() {
         return end - at;
     }
@@ -147,7 +146,6 @@ public final class JsonReader {
         return window.holds(keyStart, name);
     }
 
-    /** Returns the last key. */
     public String key() {
         return string(keyStart, keyEnd);
     }

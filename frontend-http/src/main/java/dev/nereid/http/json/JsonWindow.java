@@ -11,7 +11,6 @@ final class JsonWindow {
     /** The value at the end of the text. A zero byte within the text ends it too. */
     static final byte END = 0;
 
-    /** No text. */
     static final JsonWindow EMPTY = new JsonWindow(MemorySegment.NULL);
 
     /**

@@ -52,7 +52,6 @@ public final class JsonWriter {
         this.chunks = chunks;
     }
 
-    /** Discards the text. */
     public void clear() {
         size = 0;
         if (bytes.length > MAX_RETAINED_SIZE) {
@@ -94,7 +93,6 @@ public final class JsonWriter {
         }
     }
 
-    /** Returns a copy of the text. */
     public byte[] toByteArray() {
         return Arrays.copyOf(bytes, size);
     }
@@ -176,7 +174,6 @@ public final class JsonWriter {
         return raw('"');
     }
 
-    /** Writes a signed number. */
     public JsonWriter integer(long value) {
         reserve(MAX_INTEGER_BYTES);
         if (value < 0) {

@@ -214,7 +214,6 @@ public final class ModelLifecycle {
      * Waits until every model of the start is loaded or has failed.
      *
      * @param needsAll whether to wait for remote repositories however long their listing takes
-     * @throws InterruptedException if the thread is interrupted meanwhile
      */
     public void awaitLoaded(boolean needsAll) throws InterruptedException {
         startup.await(needsAll);

@@ -31,7 +31,6 @@ public interface LoadWaits {
      * @param limit how long to wait
      * @return whether the stage has ended, also by a failure
      * @throws InferenceException {@link ErrorCode#UNAVAILABLE} if the server stops
-     * @throws InterruptedException if the thread is interrupted
      */
     boolean await(CompletableFuture<?> stage, Duration limit) throws InterruptedException;
 

@@ -355,7 +355,6 @@ public final class Generation implements Resolution {
      * @param ended ends the wait too
      * @param nanos how long to wait
      * @return whether one was closed, or the wait ended, in time
-     * @throws InterruptedException if the thread is interrupted meanwhile
      */
     static boolean awaitClose(List<Generation> generations, CompletableFuture<Void> ended, long nanos)
             throws InterruptedException {

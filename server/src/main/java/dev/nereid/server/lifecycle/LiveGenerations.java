@@ -295,7 +295,6 @@ public final class LiveGenerations {
      * @param model the model's key
      * @param nanos how long to wait
      * @return whether another generation of each may drain now; not after {@link #end}
-     * @throws InterruptedException if the thread is interrupted meanwhile
      */
     public boolean awaitDrained(String model, long nanos) throws InterruptedException {
         long deadline = System.nanoTime() + nanos;
@@ -348,7 +347,6 @@ public final class LiveGenerations {
      *
      * @param nanos how long to wait
      * @return whether all were closed in time
-     * @throws InterruptedException if the thread is interrupted meanwhile
      */
     public boolean awaitAllClosed(long nanos) throws InterruptedException {
         long deadline = System.nanoTime() + nanos;

@@ -532,7 +532,6 @@ public final class ServedModel implements AutoCloseable {
      *
      * @param nanos how long to wait
      * @return whether none is in flight
-     * @throws InterruptedException if the thread is interrupted meanwhile
      */
     public boolean awaitIdle(long nanos) throws InterruptedException {
         return scheduler.awaitIdle(nanos);

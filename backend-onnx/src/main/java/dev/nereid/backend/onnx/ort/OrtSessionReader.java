@@ -21,7 +21,6 @@ final class OrtSessionReader {
         this.session = session;
     }
 
-    /** Reads the inputs that have no value in the model. */
     List<OrtTensorInfo> inputs() throws OrtException {
         return infos(
                 OrtFunction.SessionGetInputCount, OrtFunction.SessionGetInputName, OrtFunction.SessionGetInputTypeInfo);

@@ -160,7 +160,6 @@ final class TensorSlot {
         }
     }
 
-    /** Returns the handle of the value that was set. */
     long value() {
         return value;
     }

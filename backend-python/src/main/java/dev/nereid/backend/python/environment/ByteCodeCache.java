@@ -24,7 +24,6 @@ final class ByteCodeCache {
 
     private final Path root;
 
-    /** Creates the cache below the cache directory of the backend. */
     ByteCodeCache(Path cacheDirectory) {
         root = cacheDirectory.resolve("pycache");
     }

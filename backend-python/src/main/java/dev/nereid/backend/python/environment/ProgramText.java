@@ -13,7 +13,6 @@ record ProgramText(String code) {
     private static final int QUOTES = 3;
     private static final Pattern LINE = Pattern.compile("\n");
 
-    /** Reads a program; any text. */
     static ProgramText of(String program) {
         StringBuilder code = new StringBuilder(program.length());
         int i = 0;

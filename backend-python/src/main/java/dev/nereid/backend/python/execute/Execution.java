@@ -106,7 +106,6 @@ final class Execution {
         return isDeferred;
     }
 
-    /** Ends an execution that is deferred. */
     void finish() {
         DeferredExecution open;
         lock.lock();

@@ -24,7 +24,6 @@ public final class MemoryBudget {
         return limit;
     }
 
-    /** Returns the bytes that are used now. */
     public long used() {
         return used.get();
     }

@@ -48,7 +48,6 @@ final class StartSocket implements AutoCloseable {
         return SocketCalls.accept(socket, millis);
     }
 
-    /** Closes the socket. Called once. */
     @Override
     public void close() {
         SocketCalls.close(socket);

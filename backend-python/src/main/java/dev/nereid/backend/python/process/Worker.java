@@ -455,7 +455,6 @@ public final class Worker implements FrameSink {
                 pipe.input(), "python output " + command.instance(), frames::onLine, System::nanoTime);
     }
 
-    /** Accepts a connection of the process. */
     private int accept(StartSocket socket, String what) throws IOException {
         Process started = requireNonNull(process);
         long deadline = System.nanoTime() + CONNECT_LIMIT.toNanos();

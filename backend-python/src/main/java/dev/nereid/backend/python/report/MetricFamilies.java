@@ -70,7 +70,6 @@ public final class MetricFamilies {
         /** The families and metrics of processes. */
         private int users;
 
-        /** Histograms by labels. */
         private final Map<Map<String, String>, Buckets> buckets = new HashMap<>();
 
         Family(String name, Kind kind, String description) {
@@ -119,7 +118,6 @@ public final class MetricFamilies {
         }
     }
 
-    /** Removes a user of a family. */
     void release(Family family) {
         lock.lock();
         try {

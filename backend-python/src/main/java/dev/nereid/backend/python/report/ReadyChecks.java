@@ -53,7 +53,6 @@ public final class ReadyChecks {
     private final LongSupplier nanoTime;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** The id of the last call. */
     @GuardedBy("lock")
     private long last;
 

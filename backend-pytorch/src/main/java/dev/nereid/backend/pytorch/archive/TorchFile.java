@@ -228,7 +228,6 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
         }
     }
 
-    /** Describes a file that is no zip file. */
     private static TorchFileException otherFile(Path file, ZipException cause) {
         byte[] head;
         try (InputStream in = Files.newInputStream(file)) {

@@ -76,7 +76,6 @@ final class GraphEffects {
 
     private GraphEffects() {}
 
-    /** Visits the nodes of a graph. */
     static GraphEffects of(Graph graph) {
         GraphEffects effects = new GraphEffects();
         ValueArrayRef inputs = graph.inputs();

@@ -56,7 +56,6 @@ enum TfFunction {
         return ordinal();
     }
 
-    /** Returns the name of the exported symbol. */
     String symbol() {
         return "TF_" + name();
     }

@@ -44,7 +44,6 @@ public final class GraphOperators {
         this.weightBytes = weightBytes;
     }
 
-    /** Returns whether there is an operation of a type. */
     public boolean contains(String type) {
         return types.contains(type);
     }

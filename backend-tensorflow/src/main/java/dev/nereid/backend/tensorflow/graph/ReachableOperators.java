@@ -44,7 +44,6 @@ final class ReachableOperators {
         return new GraphOperators(types, weightBytes);
     }
 
-    /** Returns whether a node was found. */
     boolean contains(String node) {
         return visited.contains(node);
     }

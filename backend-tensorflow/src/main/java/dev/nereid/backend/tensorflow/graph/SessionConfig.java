@@ -19,7 +19,6 @@ public record SessionConfig(Executor executor, int intraOp, int interOp, boolean
         return new SessionConfig(changed, intraOp, interOp, gpus, softPlacement);
     }
 
-    /** Returns the options as a serialized {@code ConfigProto}. */
     public byte[] serialized() {
         ConfigProto.Builder config =
                 ConfigProto.newBuilder().setIntraOpParallelismThreads(intraOp).setAllowSoftPlacement(softPlacement);

@@ -120,7 +120,6 @@ final class NamedLibrary {
                 .putLong(alignment);
     }
 
-    /** Reads what machine a library is for. */
     private static short machine(Path library) throws IOException {
         try (InputStream in = Files.newInputStream(library)) {
             byte[] header = in.readNBytes(MACHINE + Short.BYTES);
