@@ -15,6 +15,7 @@ public record PluginExtension(Kind kind, String name, String plugin) {
         /** A storage of model repositories. */
         STORAGE
     }
+
     public PluginExtension {
         requireNonNull(kind, "kind");
         requireNonNull(name, "name");

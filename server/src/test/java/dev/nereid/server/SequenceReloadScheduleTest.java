@@ -29,7 +29,8 @@ final class SequenceReloadScheduleTest {
         PluginJar.of(SequenceReloadSchedules.BACKEND).provider("adding.Adding").write(plugins.resolve("adding.jar"));
         try (BackendRegistry backends = BackendRegistry.open(
                 List.of(plugins),
-                new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve("cache"), 2))) {
+                List.of(),
+                new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve("cache"), 2, Map.of()))) {
             for (int seed = 0; seed < SEEDS; seed++) {
                 Path files = Files.createDirectories(directory.resolve("seed" + seed));
                 try (SequenceReloadSchedules schedule = new SequenceReloadSchedules(seed, direct, backends, files)) {

@@ -113,7 +113,7 @@ final class SequenceReloadSchedules implements AutoCloseable {
         strategy = direct ? "direct { }" : "oldest { max_candidate_sequences: " + SLOTS + " }";
         models = new TestModels(directory.resolve("models"));
         lifecycle = new ModelLifecycle(
-                new ModelRepository(List.of(models.root())),
+                new ModelRepository(List.of(models.root()), List.of(), false),
                 backends,
                 ModelLoadOptions.DEFAULT,
                 ModelControlOptions.DEFAULT.withExplicit(),

@@ -21,6 +21,7 @@ public record CacheOptions(
 
     /** The capacity of a local cache, in bytes. */
     public static final String SIZE = "size";
+
     public CacheOptions {
         requireNonNull(name, "name");
         settings = Map.copyOf(settings);

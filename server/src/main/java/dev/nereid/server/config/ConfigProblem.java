@@ -17,6 +17,7 @@ import java.util.regex.Pattern;
 public record ConfigProblem(
         int line, int column, String message, String suggestion, String sourceLine, int sourceColumn) {
     private static final Pattern EXPECTED = Pattern.compile(" \\(expected: .*\\)$", Pattern.DOTALL);
+
     public ConfigProblem {
         requireNonNull(message, "message");
         requireNonNull(suggestion, "suggestion");

@@ -1,11 +1,9 @@
 package dev.nereid.server.control;
 
-import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.lifecycle.OnDemandModels;
-import dev.nereid.server.repository.ModelName;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -20,7 +18,6 @@ import java.util.function.Function;
  */
 final class DemandModelControl implements ModelControl {
     private final NamedModels models;
-    private final LoadTasks loads;
     private final ModelDescriptions descriptions;
     private final OnDemandModels onDemand;
     private final DemandModels demand;
@@ -28,13 +25,11 @@ final class DemandModelControl implements ModelControl {
 
     DemandModelControl(
             NamedModels models,
-            LoadTasks loads,
             ModelDescriptions descriptions,
             OnDemandModels onDemand,
             DemandModels demand,
             RepositoryIndex index) {
         this.models = models;
-        this.loads = loads;
         this.descriptions = descriptions;
         this.onDemand = onDemand;
         this.demand = demand;
@@ -43,15 +38,7 @@ final class DemandModelControl implements ModelControl {
 
     @Override
     public CompletionStage<Void> load(Load load) {
-        try {
-            ModelName.check(load.model());
-        } catch (InferenceException e) {
-            return CompletableFuture.failedStage(e);
-        }
-        boolean isPlain = load.config().isEmpty() && load.files().isEmpty();
-        return isPlain
-                ? models.load(load.model(), key -> load(key, load.isForced() ? loads::reload : loads::load))
-                : models.load(load);
+        return models.load(load, key -> load(key, models.operation(load.isForced())));
     }
 
     private CompletionStage<Void> load(String key, Function<String, CompletionStage<Void>> load) {
@@ -73,8 +60,7 @@ final class DemandModelControl implements ModelControl {
 
     @Override
     public CompletionStage<Void> unload(String model, boolean dependents) {
-        // As that of an unknown model, which the reference server does not refuse either.
-        return ModelName.isPossible(model) ? models.unload(model, dependents) : CompletableFuture.completedStage(null);
+        return models.unload(model, dependents);
     }
 
     @Override

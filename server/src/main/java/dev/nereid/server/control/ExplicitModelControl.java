@@ -1,11 +1,8 @@
 package dev.nereid.server.control;
 
-import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
-import dev.nereid.server.repository.ModelName;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
 /** Loads and unloads models at the request of clients. Safe for use by any thread; never blocks. */
@@ -20,19 +17,12 @@ final class ExplicitModelControl implements ModelControl {
 
     @Override
     public CompletionStage<Void> load(Load load) {
-        try {
-            ModelName.check(load.model());
-        } catch (InferenceException e) {
-            return CompletableFuture.failedStage(e);
-        }
-        boolean isPlain = load.config().isEmpty() && load.files().isEmpty();
-        return isPlain ? models.load(load.model(), load.isForced()) : models.load(load);
+        return models.load(load, models.operation(load.isForced()));
     }
 
     @Override
     public CompletionStage<Void> unload(String model, boolean dependents) {
-        // As that of an unknown model, which the reference server does not refuse either.
-        return ModelName.isPossible(model) ? models.unload(model, dependents) : CompletableFuture.completedStage(null);
+        return models.unload(model, dependents);
     }
 
     @Override

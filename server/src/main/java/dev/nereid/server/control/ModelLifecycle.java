@@ -151,7 +151,6 @@ public final class ModelLifecycle {
         demand.ifPresent(ensembles::follow);
         Optional<DemandModelControl> demandControl = describer.map(descriptions -> new DemandModelControl(
                 named,
-                loads,
                 new ModelDescriptions(tasks, sources, preparation, descriptions, catalog, threads, failures),
                 models.onDemand(),
                 demand.orElseThrow(),

@@ -3,6 +3,7 @@ package dev.nereid.server.control;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.server.lifecycle.ServedModels;
+import dev.nereid.server.repository.ModelName;
 import dev.nereid.spi.ErrorCode;
 import java.util.Collection;
 import java.util.Set;
@@ -39,7 +40,12 @@ final class NamedModels {
      * @return completed when all of them serve; fails with {@link InferenceException} if one does not
      */
     CompletionStage<Void> load(String name, boolean isForced) {
-        return load(name, isForced ? loads::reload : loads::load);
+        return load(name, operation(isForced));
+    }
+
+    /** Returns the operation that loads a model by its key. */
+    Function<String, CompletionStage<Void>> operation(boolean isForced) {
+        return isForced ? loads::reload : loads::load;
     }
 
     /**
@@ -55,8 +61,23 @@ final class NamedModels {
                 : load.apply(name);
     }
 
+    /**
+     * Loads models at the request of a client.
+     *
+     * @param plain loads a model by its key, if the request has neither a configuration nor files
+     */
+    CompletionStage<Void> load(ModelControl.Load load, Function<String, CompletionStage<Void>> plain) {
+        try {
+            ModelName.check(load.model());
+        } catch (InferenceException e) {
+            return CompletableFuture.failedStage(e);
+        }
+        boolean isPlain = load.config().isEmpty() && load.files().isEmpty();
+        return isPlain ? load(load.model(), plain) : loadGiven(load);
+    }
+
     /** Loads a model with the configuration and files of a client. The name has to mean one model. */
-    CompletionStage<Void> load(ModelControl.Load load) {
+    private CompletionStage<Void> loadGiven(ModelControl.Load load) {
         if (!hasNamespaces) {
             return loads.load(load.model(), load);
         }
@@ -73,6 +94,9 @@ final class NamedModels {
 
     /** Unloads all models with a name, if they are loaded. */
     CompletionStage<Void> unload(String name, boolean withNeeded) {
+        if (!ModelName.isPossible(name)) { // unknown, which the reference server does not refuse either
+            return CompletableFuture.completedStage(null);
+        }
         Set<String> keys = models.keys(name);
         return all(keys.isEmpty() ? Set.of(name) : keys, key -> loads.unload(key, withNeeded));
     }

@@ -21,6 +21,7 @@ public record HostSetting(String policy, String name, String value) {
 
     /** The format of a setting as text. */
     public static final String EXPECTED = "policy,cpu-cores=0-3,8 or policy,numa-node=N";
+
     public HostSetting {
         requireNonNull(policy, "policy");
         requireNonNull(name, "name");

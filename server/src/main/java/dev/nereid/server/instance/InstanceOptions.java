@@ -22,6 +22,7 @@ public record InstanceOptions(
     /** All processors that this process may use, no GPU and no host policies. */
     public static final InstanceOptions DEFAULT =
             new InstanceOptions(Runtime.getRuntime().availableProcessors(), List.of(), false, HostPolicies.NONE);
+
     public InstanceOptions {
         gpus = List.copyOf(gpus);
         requireNonNull(hostPolicies, "hostPolicies");

@@ -63,6 +63,7 @@ public record ModelLoadOptions(
          */
         <T> T observe(String model, String backend, Work work, Supplier<T> execution);
     }
+
     public ModelLoadOptions {
         requireNonNull(configName, "configName");
         requireNonNull(instances, "instances");

@@ -17,6 +17,7 @@ public record TensorMemoryBound(long bytes, String shortage) {
     private static final double IN_FLIGHT_PART = 0.75;
 
     private static final long MIB = 1L << 20;
+
     public TensorMemoryBound {
         if (bytes < 1) {
             throw new IllegalArgumentException("memoryLimit: " + bytes + " (expected: 1 byte or more)");

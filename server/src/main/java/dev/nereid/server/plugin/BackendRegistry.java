@@ -64,17 +64,8 @@ public final class BackendRegistry implements AutoCloseable {
     }
 
     /**
-     * Finds the plugins of directories. A broken plugin is reported by {@link #statuses()} and otherwise ignored.
-     *
-     * @param directories existing directories, in the order of their plugins' precedence
-     * @param environment the settings and limits of plugins
-     */
-    public static BackendRegistry open(List<Path> directories, PluginEnvironment environment) {
-        return open(directories, List.of(), environment);
-    }
-
-    /**
-     * Registers backends that are classes of the program, and finds the plugins of directories.
+     * Registers backends that are classes of the program, and finds the plugins of directories. A broken plugin
+     * is reported by {@link #statuses()} and otherwise ignored.
      *
      * @param directories existing directories, in the order of their plugins' precedence
      * @param providers the providers of the program, which take precedence over providers of plugins

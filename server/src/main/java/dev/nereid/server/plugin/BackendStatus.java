@@ -19,6 +19,7 @@ public record BackendStatus(String backend, String plugin, State state, String r
         /** The plugin is broken. */
         BROKEN
     }
+
     public BackendStatus {
         requireNonNull(backend, "backend");
         requireNonNull(plugin, "plugin");

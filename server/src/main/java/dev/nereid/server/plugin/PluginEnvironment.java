@@ -24,6 +24,7 @@ public record PluginEnvironment(
         Map<String, String> variables) {
     /** The name under which the settings for all backends are kept. */
     public static final String ALL_BACKENDS = "";
+
     public PluginEnvironment {
         Map<String, Map<String, String>> copy = new HashMap<>();
         settings.forEach((backend, values) -> copy.put(backend, Map.copyOf(values)));
@@ -32,12 +33,6 @@ public record PluginEnvironment(
         if (processors < 1) {
             throw new IllegalArgumentException("processors: " + processors + " (expected: >= 1)");
         }
-    }
-
-    /** Creates the settings of a server without environment variables. */
-    public PluginEnvironment(
-            SpiVersion spi, Map<String, Map<String, String>> settings, Path cacheRoot, int processors) {
-        this(spi, settings, cacheRoot, processors, Map.of());
     }
 
     /** Returns the private copies of plugins' jars. */

@@ -22,6 +22,7 @@ public record ModelFingerprint(Map<Long, TreeStamp> versions, Map<String, TreeSt
 
     /** The fingerprint of a model that was loaded from files that no scan has read. */
     public static final ModelFingerprint UNSEEN = new ModelFingerprint(Map.of(), Map.of(), new TreeStamp(-3, 0, 0));
+
     public ModelFingerprint {
         versions = Map.copyOf(versions);
         others = Map.copyOf(others);

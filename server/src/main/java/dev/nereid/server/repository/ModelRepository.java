@@ -40,15 +40,6 @@ public final class ModelRepository {
     private final ConcurrentHashMap<Path, List<Path>> lastListed = new ConcurrentHashMap<>();
 
     /**
-     * Creates a repository without namespaces.
-     *
-     * @param roots its directories
-     */
-    public ModelRepository(List<Path> roots) {
-        this(roots, List.of(), false);
-    }
-
-    /**
      * Creates a repository that is partly remote.
      *
      * @param roots its directories

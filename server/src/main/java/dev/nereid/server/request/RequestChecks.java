@@ -81,15 +81,6 @@ public final class RequestChecks {
     }
 
     /**
-     * Prepares the checks of a model version.
-     *
-     * @param settings its completed, checked configuration
-     */
-    public static RequestChecks forModel(ModelSettings settings) {
-        return forModel(settings, Map.of());
-    }
-
-    /**
      * Prepares the checks of a model version with padded inputs.
      *
      * @param settings its completed, checked configuration

@@ -24,6 +24,7 @@ public record StorageLimits(
     /** The limits of the command line. */
     public static final StorageLimits DEFAULT =
             new StorageLimits(1_000_000, 10_000, 1L << 40, 256L << 20, 4, Duration.ofMinutes(1), 64L << 10);
+
     public StorageLimits {
         requirePositive("objects", objects);
         requirePositive("filesPerModel", filesPerModel);

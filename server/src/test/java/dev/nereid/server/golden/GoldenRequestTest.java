@@ -83,10 +83,13 @@ class GoldenRequestTest {
     void reportsTheErrorsOfTheReference(Recorded recorded) {
         ModelInferRequest request = recorded.request();
         String response = recorded.one().response();
-        RequestChecks checks = RequestChecks.forModel(ModelSettingsReader.settings(
-                ModelConfigReader.read(
-                        Golden.path("models").resolve(request.getModelName()).resolve("config.pbtxt")),
-                1));
+        RequestChecks checks = RequestChecks.forModel(
+                ModelSettingsReader.settings(
+                        ModelConfigReader.read(Golden.path("models")
+                                .resolve(request.getModelName())
+                                .resolve("config.pbtxt")),
+                        1),
+                Map.of());
 
         if (response.startsWith("OK")) {
             CheckedRequest checked = checks.check(request(request), 0);

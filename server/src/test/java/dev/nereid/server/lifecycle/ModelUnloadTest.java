@@ -165,7 +165,8 @@ final class ModelUnloadTest {
                 .write(directory.resolve("plugins/ways.jar"));
         backends = BackendRegistry.open(
                 List.of(directory.resolve("plugins")),
-                new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve("cache"), 2));
+                List.of(),
+                new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve("cache"), 2, Map.of()));
     }
 
     @AfterEach

@@ -114,7 +114,8 @@ public final class TestGenerations implements AutoCloseable {
         PluginJar.of(BACKEND).provider("gauge.Gauge").write(directory.resolve("plugins/gauge.jar"));
         backends = BackendRegistry.open(
                 List.of(directory.resolve("plugins")),
-                new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve("cache"), 2));
+                List.of(),
+                new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve("cache"), 2, Map.of()));
         loader = new VersionLoader(
                 backends,
                 ModelLoadOptions.DEFAULT,

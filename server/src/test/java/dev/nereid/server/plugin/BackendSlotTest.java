@@ -225,7 +225,8 @@ final class BackendSlotTest {
                 new SpiVersion(1, 0),
                 Map.of("", Map.of("shared", "all", "both", "all"), "counting", Map.of("both", "own")),
                 root.resolve("cache"),
-                3);
+                3,
+                Map.of());
         PluginSlot plugin = new PluginSlot(source, "0123", "", isNative, new CountedResource.Lifecycle<>() {
             @Override
             public Plugin open() {

@@ -126,6 +126,6 @@ final class CachePluginTest {
                 settings,
                 variables,
                 List.of(directory, directory.resolve("none")),
-                new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve(".cache"), 1));
+                new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve(".cache"), 1, Map.of()));
     }
 }

@@ -58,11 +58,13 @@ final class ClaimedDirectoryTest {
     void open() {
         registry = BackendRegistry.open(
                 List.of(plugins),
+                List.of(),
                 new PluginEnvironment(
                         new SpiVersion(1, 0),
                         Map.of("scripts", Map.of("level", "low"), "Summary.v2", Map.of("level", "high")),
                         cache,
-                        2));
+                        2,
+                        Map.of()));
     }
 
     @AfterEach

@@ -315,7 +315,7 @@ final class PluginTest {
     }
 
     private List<BackendStatus> open() {
-        try (BackendRegistry registry = BackendRegistry.open(List.of(plugins), environment(plugins))) {
+        try (BackendRegistry registry = BackendRegistry.open(List.of(plugins), List.of(), environment(plugins))) {
             return registry.statuses();
         }
     }
@@ -335,7 +335,7 @@ final class PluginTest {
     }
 
     private static PluginEnvironment environment(Path root) {
-        return new PluginEnvironment(new SpiVersion(1, 0), Map.of(), root.resolve("cache"), 2);
+        return new PluginEnvironment(new SpiVersion(1, 0), Map.of(), root.resolve("cache"), 2, Map.of());
     }
 
     /** A plugin whose provider returns the value of an expression as the reason why it is unavailable. */

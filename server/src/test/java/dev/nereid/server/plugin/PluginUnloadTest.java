@@ -439,7 +439,9 @@ final class PluginUnloadTest {
         write("one", "first");
         Path none = Files.writeString(cache.resolve("file"), "not a directory");
         try (BackendRegistry registry = BackendRegistry.open(
-                        List.of(plugins), new PluginEnvironment(new SpiVersion(1, 0), Map.of(), none, 2));
+                        List.of(plugins),
+                        List.of(),
+                        new PluginEnvironment(new SpiVersion(1, 0), Map.of(), none, 2, Map.of()));
                 BackendLease one = registry.acquire("one")) {
             assertThat(text(one)).isEqualTo("first");
         }
@@ -456,7 +458,8 @@ final class PluginUnloadTest {
     }
 
     private BackendRegistry open() {
-        return BackendRegistry.open(List.of(plugins), new PluginEnvironment(new SpiVersion(1, 0), Map.of(), cache, 2));
+        return BackendRegistry.open(
+                List.of(plugins), List.of(), new PluginEnvironment(new SpiVersion(1, 0), Map.of(), cache, 2, Map.of()));
     }
 
     private void write(String name, String text) throws IOException {

@@ -17,7 +17,8 @@ public final class ServerOfAnyLoader implements Function<List<Path>, List<String
     public List<String> apply(List<Path> directories) {
         BackendRegistry registry = BackendRegistry.open(
                 List.of(directories.getFirst()),
-                new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directories.getLast(), 2));
+                List.of(),
+                new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directories.getLast(), 2, Map.of()));
         open.add(registry);
         return registry.statuses().stream().map(BackendStatus::reason).toList();
     }

@@ -66,7 +66,8 @@ final class SharedLibraryTest {
     }
 
     private BackendRegistry open() {
-        return BackendRegistry.open(List.of(plugins), new PluginEnvironment(new SpiVersion(1, 0), Map.of(), cache, 2));
+        return BackendRegistry.open(
+                List.of(plugins), List.of(), new PluginEnvironment(new SpiVersion(1, 0), Map.of(), cache, 2, Map.of()));
     }
 
     private static List<String> reasons(BackendRegistry registry) {

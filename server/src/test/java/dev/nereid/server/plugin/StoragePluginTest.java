@@ -157,6 +157,6 @@ final class StoragePluginTest {
                 url,
                 Map.of("BOX", "7"),
                 List.of(directory),
-                new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve(".cache"), 1));
+                new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve(".cache"), 1, Map.of()));
     }
 }

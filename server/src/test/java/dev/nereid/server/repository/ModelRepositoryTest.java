@@ -27,7 +27,7 @@ final class ModelRepositoryTest {
         directories("b/1", "a/1", ".hidden/1");
         Files.writeString(root.resolve("README.md"), "not a model");
 
-        RepositoryScan scan = new ModelRepository(List.of(root)).scan();
+        RepositoryScan scan = new ModelRepository(List.of(root), List.of(), false).scan();
 
         assertThat(scan.models()).extracting(ModelLocation::name).containsExactly("a", "b");
         assertThat(scan.duplicates()).isEmpty();
@@ -37,8 +37,9 @@ final class ModelRepositoryTest {
     void keepsModelsApartThatAppearTwice() throws IOException {
         directories("one/a/1", "one/b/1", "two/b/1", "two/c/1", "three/b/1");
 
-        RepositoryScan scan =
-                new ModelRepository(List.of(root.resolve("one"), root.resolve("two"), root.resolve("three"))).scan();
+        RepositoryScan scan = new ModelRepository(
+                        List.of(root.resolve("one"), root.resolve("two"), root.resolve("three")), List.of(), false)
+                .scan();
 
         assertThat(scan.models()).extracting(ModelLocation::name).containsExactly("a", "c");
         assertThat(scan.duplicates()).containsExactly("b");
@@ -103,7 +104,7 @@ final class ModelRepositoryTest {
     void reportsARepositoryThatIsGone() {
         Path missing = root.resolve("missing");
 
-        ModelRepository repository = new ModelRepository(List.of(missing));
+        ModelRepository repository = new ModelRepository(List.of(missing), List.of(), false);
         String reason = "model repository: cannot list missing: no such directory";
 
         assertThatThrownBy(repository::scanLocal)

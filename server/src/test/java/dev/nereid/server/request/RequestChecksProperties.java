@@ -12,6 +12,7 @@ import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.MemorySegment;
+import java.util.Map;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.ForAll;
@@ -42,10 +43,12 @@ class RequestChecksProperties {
             @ForAll @IntRange(max = 4) int rank) {
         long[] variable = new long[rank];
         java.util.Arrays.fill(variable, Shape.VARIABLE);
-        RequestChecks checks = RequestChecks.forModel(ModelSettings.builder("m", 1)
-                .maxBatchSize(maxBatchSize)
-                .input(TensorSpec.of("a", type, Shape.of(variable)))
-                .build());
+        RequestChecks checks = RequestChecks.forModel(
+                ModelSettings.builder("m", 1)
+                        .maxBatchSize(maxBatchSize)
+                        .input(TensorSpec.of("a", type, Shape.of(variable)))
+                        .build(),
+                Map.of());
         InputTensor input = InferRequests.zeros("a", type.name(), byteSize, dims);
 
         try {
@@ -62,9 +65,11 @@ class RequestChecksProperties {
 
     @Property
     void readsNoByteBeyondTheEnd(@ForAll @Size(max = 40) byte[] data, @ForAll @IntRange(max = 6) int strings) {
-        RequestChecks checks = RequestChecks.forModel(ModelSettings.builder("m", 1)
-                .input(TensorSpec.of("a", DataType.BYTES, Shape.of(-1)))
-                .build());
+        RequestChecks checks = RequestChecks.forModel(
+                ModelSettings.builder("m", 1)
+                        .input(TensorSpec.of("a", DataType.BYTES, Shape.of(-1)))
+                        .build(),
+                Map.of());
         InputTensor input = InferRequests.input("a", "BYTES", MemorySegment.ofArray(data), strings);
 
         try {

@@ -49,31 +49,37 @@ class RequestChecksTest {
             + " docs for more info on max_batch_size.";
 
     /** Two inputs of 16 INT32 each, batches of up to 8. */
-    private static final RequestChecks SIMPLE = RequestChecks.forModel(ModelSettings.builder("m", 3)
-            .maxBatchSize(8)
-            .input(TensorSpec.of("a", DataType.INT32, Shape.of(16)))
-            .input(TensorSpec.of("b", DataType.INT32, Shape.of(16)))
-            .output(TensorSpec.of("x", DataType.INT32, Shape.of(16)))
-            .output(TensorSpec.of("y", DataType.INT32, Shape.of(16)))
-            .output(TensorSpec.of("z", DataType.INT32, Shape.of(16)))
-            .build());
+    private static final RequestChecks SIMPLE = RequestChecks.forModel(
+            ModelSettings.builder("m", 3)
+                    .maxBatchSize(8)
+                    .input(TensorSpec.of("a", DataType.INT32, Shape.of(16)))
+                    .input(TensorSpec.of("b", DataType.INT32, Shape.of(16)))
+                    .output(TensorSpec.of("x", DataType.INT32, Shape.of(16)))
+                    .output(TensorSpec.of("y", DataType.INT32, Shape.of(16)))
+                    .output(TensorSpec.of("z", DataType.INT32, Shape.of(16)))
+                    .build(),
+            Map.of());
 
     private static final RequestChecks VARIABLE = one(4, TensorSpec.of("a", DataType.FP32, Shape.of(-1)));
     private static final RequestChecks UNBATCHED = one(0, TensorSpec.of("a", DataType.FP32, Shape.of(-1)));
     private static final RequestChecks TEXT = one(4, TensorSpec.of("a", DataType.BYTES, Shape.of(-1)));
-    private static final RequestChecks OPTIONAL = RequestChecks.forModel(ModelSettings.builder("m", 1)
-            .maxBatchSize(8)
-            .input(TensorSpec.of("a", DataType.FP32, Shape.of(1)))
-            .input(TensorSpec.of("b", DataType.FP32, Shape.of(1)).with(TensorSpec.Trait.OPTIONAL))
-            .input(TensorSpec.of("c", DataType.FP32, Shape.of(1)).with(TensorSpec.Trait.OPTIONAL))
-            .build());
+    private static final RequestChecks OPTIONAL = RequestChecks.forModel(
+            ModelSettings.builder("m", 1)
+                    .maxBatchSize(8)
+                    .input(TensorSpec.of("a", DataType.FP32, Shape.of(1)))
+                    .input(TensorSpec.of("b", DataType.FP32, Shape.of(1)).with(TensorSpec.Trait.OPTIONAL))
+                    .input(TensorSpec.of("c", DataType.FP32, Shape.of(1)).with(TensorSpec.Trait.OPTIONAL))
+                    .build(),
+            Map.of());
 
     private static RequestChecks one(int maxBatchSize, TensorSpec input) {
-        return RequestChecks.forModel(ModelSettings.builder("m", 1)
-                .maxBatchSize(maxBatchSize)
-                .input(input)
-                .output(TensorSpec.of("x", DataType.FP32, Shape.of(-1)))
-                .build());
+        return RequestChecks.forModel(
+                ModelSettings.builder("m", 1)
+                        .maxBatchSize(maxBatchSize)
+                        .input(input)
+                        .output(TensorSpec.of("x", DataType.FP32, Shape.of(-1)))
+                        .build(),
+                Map.of());
     }
 
     private static InputTensor simple(String name, long batch) {
@@ -406,11 +412,13 @@ class RequestChecksTest {
 
     @Test
     void leavesShapeTensorsWithoutBatchDimension() {
-        RequestChecks checks = RequestChecks.forModel(ModelSettings.builder("m", 1)
-                .maxBatchSize(4)
-                .input(TensorSpec.of("a", DataType.FP32, Shape.of(2)))
-                .input(TensorSpec.of("s", DataType.INT32, Shape.of(3)).with(TensorSpec.Trait.SHAPE_TENSOR))
-                .build());
+        RequestChecks checks = RequestChecks.forModel(
+                ModelSettings.builder("m", 1)
+                        .maxBatchSize(4)
+                        .input(TensorSpec.of("a", DataType.FP32, Shape.of(2)))
+                        .input(TensorSpec.of("s", DataType.INT32, Shape.of(3)).with(TensorSpec.Trait.SHAPE_TENSOR))
+                        .build(),
+                Map.of());
 
         CheckedRequest checked = checks.check(request(floats(6, 3, 2), zeros("s", "INT32", 12, 3)), 0);
 
@@ -460,7 +468,7 @@ class RequestChecksTest {
         }
 
         CheckedRequest checked =
-                RequestChecks.forModel(settings.build()).check(request("", inputs, List.of("out0")), 0);
+                RequestChecks.forModel(settings.build(), Map.of()).check(request("", inputs, List.of("out0")), 0);
 
         assertThat(checked.inputs()).extracting(NamedTensor::name).isEqualTo(names);
         assertThat(checked.outputs().names()).containsExactly("out0");

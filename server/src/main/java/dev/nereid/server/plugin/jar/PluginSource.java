@@ -22,6 +22,7 @@ import java.util.concurrent.TimeUnit;
 public record PluginSource(String name, Path directory, List<Path> jars) {
     private static final int MAX_DEPTH = 16;
     private static final int MAX_FILES = 10_000;
+
     public PluginSource {
         jars = List.copyOf(jars);
     }

@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
 public record PluginThreads(String plugin, int count, boolean tooMany) {
     /** No plugin and no threads. */
     public static final PluginThreads NONE = new PluginThreads("", 0, false);
+
     public PluginThreads {
         requireNonNull(plugin, "plugin");
     }

@@ -25,6 +25,7 @@ import java.util.regex.PatternSyntaxException;
 public record SharedLibrary(String name, String plugin, List<Path> jars, String digest) {
     private static final Pattern SPACE = Pattern.compile("[\\s,]+");
     private static final Pattern NAME = Pattern.compile("[\\w.-]+");
+
     public SharedLibrary {
         jars = List.copyOf(jars);
     }
