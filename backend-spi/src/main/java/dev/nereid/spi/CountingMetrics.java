@@ -63,7 +63,6 @@ final class CountingMetrics implements Metrics {
      *
      * @param kind the kind of the first one
      * @param description that of the first one
-     * @param series the metrics
      */
     private record Family(Kind kind, String description, ConcurrentMap<Map<String, String>, Series> series) {}
 

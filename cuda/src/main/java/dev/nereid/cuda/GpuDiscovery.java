@@ -18,6 +18,7 @@ public record GpuDiscovery(List<Gpu> gpus, String report, Optional<CudaDriver> d
     private static final int OLDEST_VERSION = 11040;
 
     private static final String NONE = "no GPU: ";
+
     public GpuDiscovery {
         gpus = List.copyOf(gpus);
     }

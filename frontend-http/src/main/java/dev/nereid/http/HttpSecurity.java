@@ -15,6 +15,7 @@ import java.util.Optional;
 public record HttpSecurity(ApiAccess access, Optional<TlsFiles> tls) {
     /** No restrictions, and plain text. */
     public static final HttpSecurity NONE = new HttpSecurity(ApiAccess.OPEN, Optional.empty());
+
     public HttpSecurity {
         requireNonNull(access, "access");
         requireNonNull(tls, "tls");

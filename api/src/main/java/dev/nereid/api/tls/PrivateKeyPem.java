@@ -51,7 +51,6 @@ final class PrivateKeyPem {
      * Reads the first key of a file.
      *
      * @param pem the content of the file
-     * @param certified the public key of the certificate
      * @throws GeneralSecurityException if there is no key, or if it is of an unknown kind
      */
     static PrivateKey read(byte[] pem, PublicKey certified) throws GeneralSecurityException {

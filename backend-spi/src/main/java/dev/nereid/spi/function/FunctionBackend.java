@@ -15,11 +15,7 @@ import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
-/**
- * The backend around a function, which is opened for each model. Immutable.
- *
- * @param <F> the kind of function
- */
+/** The backend around a function, which is opened for each model. Immutable. */
 abstract class FunctionBackend<F extends BackendProvider> implements Backend {
     private final F function;
     private final BackendTraits traits;
@@ -33,8 +29,6 @@ abstract class FunctionBackend<F extends BackendProvider> implements Backend {
      *
      * @param isDecoupled whether the function requires decoupled models
      * @param completion the function's completion of a model
-     * @param open opens the function for a model
-     * @param close closes an opened function
      */
     FunctionBackend(
             F function,
@@ -51,7 +45,6 @@ abstract class FunctionBackend<F extends BackendProvider> implements Backend {
         this.close = close;
     }
 
-    /** Returns the instance of a model. */
     abstract ModelInstance instance(F opened, ModelContext context);
 
     @Override

@@ -28,7 +28,6 @@ record FunctionDeclaration(BackendFunction function, List<Input> inputs, List<Ou
     /**
      * A mistake in an annotation.
      *
-     * @param annotation its type
      * @param index its position among annotations of the type
      * @param message the value and the expected one
      */

@@ -47,6 +47,7 @@ record TensorRtOptions(
         /** The least. */
         MIN
     }
+
     TensorRtOptions {
         filenames = Map.copyOf(filenames);
         shapes = Map.copyOf(shapes);

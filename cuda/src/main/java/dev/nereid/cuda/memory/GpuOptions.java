@@ -18,6 +18,7 @@ public record GpuOptions(
 
     /** The defaults of the reference server: 256 MiB pinned, 64 MiB of each GPU, compute capability 6.0. */
     public static final GpuOptions DEFAULT = new GpuOptions(256L << 20, Map.of(), 6, 0, true);
+
     public GpuOptions {
         poolBytes = Map.copyOf(poolBytes);
     }

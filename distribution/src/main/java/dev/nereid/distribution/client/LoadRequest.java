@@ -32,6 +32,7 @@ import org.jspecify.annotations.Nullable;
 public record LoadRequest(Optional<String> config, Map<String, Path> files, boolean isForced) {
     /** A multiple of 3, so that no piece but the last is padded. */
     private static final int PIECE = 48 << 10;
+
     public LoadRequest {
         files = Collections.unmodifiableMap(new TreeMap<>(files));
     }

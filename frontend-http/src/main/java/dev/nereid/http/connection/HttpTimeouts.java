@@ -35,6 +35,7 @@ public record HttpTimeouts(
             Duration.ofSeconds(620),
             Duration.ofSeconds(10),
             Duration.ofSeconds(60));
+
     public HttpTimeouts {
         check("header", header);
         check("bodyGrace", bodyGrace);

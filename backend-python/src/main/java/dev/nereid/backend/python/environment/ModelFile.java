@@ -25,6 +25,7 @@ public record ModelFile(Path file, String moduleName, List<Path> searchPath) {
     private static final String MODEL_PY = "model.py";
     private static final String SUFFIX = ".py";
     private static final String REFUSED = ";|&$<>()[]{}\\\"'*?~#!`";
+
     public ModelFile {
         searchPath = List.copyOf(searchPath);
     }

@@ -17,6 +17,7 @@ import java.util.Map;
  */
 public record ProcessCommand(Path executable, List<String> arguments, Map<String, String> environment, String origin) {
     private static final String VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES";
+
     public ProcessCommand {
         arguments = List.copyOf(arguments);
         environment = Map.copyOf(environment);

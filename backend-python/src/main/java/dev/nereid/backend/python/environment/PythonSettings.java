@@ -77,6 +77,7 @@ public record PythonSettings(
     private static final Duration MAX_RESTART_DELAY = Duration.ofMinutes(1);
     private static final int PART_OF_MEMORY = 4;
     private static final Pattern INTEGER = Pattern.compile("[+-]?\\d{1,18}");
+
     public PythonSettings {
         passedVariables = Set.copyOf(passedVariables);
     }

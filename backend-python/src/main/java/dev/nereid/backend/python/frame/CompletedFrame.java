@@ -26,6 +26,7 @@ public record CompletedFrame(
     private static final int TENSOR = 4 * Integer.BYTES;
 
     private static final int MAX_RANK = 255;
+
     public CompletedFrame {
         inputs = List.copyOf(inputs);
         outputs = List.copyOf(outputs);

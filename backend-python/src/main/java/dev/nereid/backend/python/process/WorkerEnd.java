@@ -13,6 +13,7 @@ public record WorkerEnd(int status, String reason, List<String> lastLines) {
     private static final int SIGNALS = 128;
     private static final int LAST_SIGNAL = 64;
     private static final int KILL = 9;
+
     public WorkerEnd {
         lastLines = List.copyOf(lastLines);
     }

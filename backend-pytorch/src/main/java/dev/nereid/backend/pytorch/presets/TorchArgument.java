@@ -36,6 +36,7 @@ public record TorchArgument(String name, Kind kind, String type, Optional<Exampl
             requireNonNull(shape, "shape");
         }
     }
+
     public TorchArgument {
         requireNonNull(name, "name");
         requireNonNull(kind, "kind");

@@ -40,6 +40,7 @@ public record TorchSchema(List<TorchArgument> arguments, String result, Optional
         /** A text or a list of texts. */
         STRINGS
     }
+
     public TorchSchema {
         arguments = List.copyOf(arguments);
         values = values.map(List::copyOf);

@@ -22,6 +22,7 @@ public record NativePlatform(List<String> directories, String libraryFile) {
     private static final String LINUX_LIBRARY = "libtensorflow_cc.so.2";
     /** Of the Java API, which is not used. */
     private static final String JAVA_API = "libjni";
+
     public NativePlatform {
         directories = List.copyOf(directories);
     }
