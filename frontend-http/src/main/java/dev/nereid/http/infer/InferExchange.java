@@ -178,7 +178,7 @@ final class InferExchange {
         try {
             InferRequestBody read = read(memory);
             InferRequest inferRequest = toInferRequest(read, memory);
-            return () -> infer(inferRequest, read.outputs(), memory);
+            return () -> infer(inferRequest, read, memory);
         } catch (InferenceException e) {
             memory.run();
             return () -> refuse(e);
@@ -188,10 +188,14 @@ final class InferExchange {
         }
     }
 
-    private void infer(InferRequest inferRequest, RequestedOutputs outputs, RequestMemory memory) {
+    private void infer(InferRequest inferRequest, InferRequestBody read, RequestMemory memory) {
         ContentCoding coding = ContentCoding.forResponse(request.getHeader(HttpHeaders.ACCEPT_ENCODING));
         InferResponseObserver observer = new InferResponseObserver(
-                handler, request, model, inferRequest.id(), new ResponseFormat(outputs, coding, memory));
+                handler,
+                request,
+                model,
+                inferRequest.id(),
+                new ResponseFormat(read.outputs(), coding, memory, read.repeated()));
         try {
             cancellation = handler.server().infer(inferRequest, observer);
         } catch (RuntimeException | Error e) { // the server owns the memory

@@ -94,7 +94,7 @@ final class InferRequestReader {
         RequestedOutputs outputs = index.outputs() == JsonFields.ABSENT
                 ? RequestedOutputs.all(binaryOutput)
                 : new RequestedOutputsReader(json, id, shared).read(index.outputs(), binaryOutput);
-        return new InferRequestBody(id, inputs, outputs, parameters, options);
+        return new InferRequestBody(id, inputs, outputs, parameters, options, null);
     }
 
     /** Returns the request's id; empty if it was not read. */

@@ -21,7 +21,7 @@ import java.util.List;
  * Writes an inference response: JSON, then binary outputs. Confined to one event loop.
  *
  * <p>Large binary outputs are sent without a copy; the response is closed after the last byte. Small ones are copied
- * behind the JSON, which is cheaper than another write, and behind that of {@link ResponseHeaderCache} if nothing else
+ * behind the JSON, which is cheaper than another write, and behind that of a {@link RepeatedResponse} if nothing else
  * differs. A worker writes a long text by {@link InferResponseJson}, and this class sends it in chunks.
  */
 final class InferResponseWriter {
@@ -35,7 +35,6 @@ final class InferResponseWriter {
     private final long maxWriteBytes;
     private final JsonWriter json = new JsonWriter();
     private final ResponseHeaderCache headerCache = new ResponseHeaderCache();
-    private final BinaryHeaderCache binaryHeaderCache = new BinaryHeaderCache();
 
     /** Creates the writer of one event loop. */
     InferResponseWriter(Context context) {
@@ -56,11 +55,12 @@ final class InferResponseWriter {
      */
     void write(HttpServerResponse http, InferResponse response, ResponseFormat format) {
         boolean isPlain = format.coding() == ContentCoding.IDENTITY;
-        ResponseTemplate cached = isPlain ? headerCache.find(response, format.outputs()) : null;
-        if (cached != null && http.headers().isEmpty()) {
-            Buffer body = cached.body(response);
+        RepeatedResponse repeated = isPlain ? format.repeated() : null;
+        ResponseTemplate template = repeated == null ? null : repeated.find(response);
+        if (template != null) {
+            Buffer body = template.body(response);
+            putBinaryHeaders(http, template.jsonSize(), body.length());
             response.close();
-            http.headers().setAll(cached.headers());
             http.end(body);
             return;
         }
@@ -77,15 +77,13 @@ final class InferResponseWriter {
             send(body, http, response::close, format.coding());
             return;
         }
-        MultiMap lengths =
-                binaryBytes > 0 && http.headers().isEmpty() ? binaryHeaderCache.find(jsonSize, json.size()) : null;
-        if (lengths != null) {
-            http.headers().setAll(lengths);
-        } else {
-            putHeaders(http, binaryBytes, jsonSize);
-        }
         if (binaryBytes > 0) {
-            headerCache.put(response, format.outputs(), json.array(), jsonSize);
+            putBinaryHeaders(http, jsonSize, json.size());
+            if (repeated != null) {
+                repeated.put(response, format.outputs(), json.array(), jsonSize, json.size());
+            }
+        } else {
+            putHeaders(http, 0, jsonSize);
         }
         Buffer body = json.take();
         response.close();
@@ -125,6 +123,15 @@ final class InferResponseWriter {
             body.send(http, sentAll);
         } else {
             body.sendCompressed(http, sentAll, coding, context);
+        }
+    }
+
+    private void putBinaryHeaders(HttpServerResponse http, int jsonSize, int size) {
+        MultiMap cached = http.headers().isEmpty() ? headerCache.find(jsonSize, size) : null;
+        if (cached != null) {
+            http.headers().setAll(cached);
+        } else {
+            putHeaders(http, size - jsonSize, jsonSize);
         }
     }
 

@@ -9,8 +9,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Parsed-request cache: JSON texts of repeated requests and their parsed content. Confined to one event loop. An
- * entry holds a text of at most {@value #MAX_JSON_BYTES} bytes, and none of the request's memory.
+ * Parsed-request cache: JSON texts of repeated requests, their parsed content, and the JSON text of their responses.
+ * Confined to one event loop. An entry holds a text of at most {@value #MAX_JSON_BYTES} bytes, and none of the
+ * request's memory.
  *
  * <p>Only a valid text is cached, at once, and only if nothing but the bytes behind it can differ the next time: a text
  * without an id, without elements of tensors and without shared memory.
@@ -21,10 +22,10 @@ final class ParsedRequestCache {
     private final DirectMappedCache<ParsedRequest> entries = new DirectMappedCache<>();
 
     /**
-     * A cached JSON text and its parsed content. Immutable.
+     * A cached JSON text and its parsed content. Immutable, but for the responses.
      *
      * @param text the bytes of the text
-     * @param request the request; its inputs have no bytes
+     * @param request the request and its responses; its inputs have no bytes
      * @param byteSizes the number of bytes of each input
      */
     private record ParsedRequest(MemorySegment text, InferRequestBody request, List<Long> byteSizes) {
@@ -60,9 +61,7 @@ final class ParsedRequestCache {
             at += byteSize;
         }
         // Missing and surplus bytes are reported by the reader of texts that are not cached.
-        return at == body.byteSize()
-                ? new InferRequestBody(request.id(), inputs, request.outputs(), request.parameters(), request.options())
-                : null;
+        return at == body.byteSize() ? request.with(inputs, request.repeated()) : null;
     }
 
     /**
@@ -84,8 +83,7 @@ final class ParsedRequestCache {
             inputs.add(input.withData(MemorySegment.NULL));
         }
         byte[] text = body.asSlice(0, jsonLength).toArray(ValueLayout.JAVA_BYTE);
-        InferRequestBody content = new InferRequestBody(
-                request.id(), List.copyOf(inputs), request.outputs(), request.parameters(), request.options());
+        InferRequestBody content = request.with(List.copyOf(inputs), new RepeatedResponse());
         entries.put(
                 hash(model, body.byteSize(), jsonLength),
                 new ParsedRequest(MemorySegment.ofArray(text), content, List.copyOf(byteSizes)));

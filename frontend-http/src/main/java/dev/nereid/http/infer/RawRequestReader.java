@@ -47,7 +47,8 @@ final class RawRequestReader {
         Shape shape = model.maxBatchSize() > 0 ? item.prepend(1) : item;
         MemorySegment data = strings ? withPrefix(body, memory) : body;
         InputTensor tensor = InputTensor.of(input.name(), input.type().name(), shape.toArray(), data, MemoryPlace.HOST);
-        return new InferRequestBody("", List.of(tensor), RequestedOutputs.all(true), Map.of(), RequestOptions.DEFAULT);
+        return new InferRequestBody(
+                "", List.of(tensor), RequestedOutputs.all(true), Map.of(), RequestOptions.DEFAULT, null);
     }
 
     private static Shape oneString(TensorSpec input) {

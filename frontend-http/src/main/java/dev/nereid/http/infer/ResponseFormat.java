@@ -6,15 +6,22 @@ import dev.nereid.http.body.ContentCoding;
 import dev.nereid.http.body.RequestMemory;
 import dev.nereid.spi.Tensor;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Formats of a response: output formats, content coding and request memory. Immutable, but for the memory.
+ * Formats of a response: output formats, content coding and request memory. Immutable, but for the memory and the
+ * earlier responses.
  *
  * @param outputs the format of each output
  * @param coding the content coding of the body
  * @param memory the memory of the request
+ * @param repeated the earlier responses to the same request; {@code null} if it is not cached
  */
-record ResponseFormat(RequestedOutputs outputs, ContentCoding coding, RequestMemory memory) {
+record ResponseFormat(
+        RequestedOutputs outputs,
+        ContentCoding coding,
+        RequestMemory memory,
+        @Nullable RepeatedResponse repeated) {
     /** Returns the work of writing a response in bytes. It consists of id and tensors in JSON. */
     long bytesToWrite(InferResponse response) {
         long bytes = response.id().length();

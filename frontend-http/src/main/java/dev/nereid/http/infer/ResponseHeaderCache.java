@@ -1,85 +1,41 @@
 package dev.nereid.http.infer;
 
-import dev.nereid.api.InferResponse;
-import dev.nereid.api.NamedTensor;
 import dev.nereid.api.frontend.DirectMappedCache;
-import dev.nereid.spi.Tensor;
-import java.util.List;
+import dev.nereid.http.body.ContentTypes;
+import dev.nereid.http.body.RequestBodyHeaders;
+import io.vertx.core.MultiMap;
+import io.vertx.core.http.HttpHeaders;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Response header cache: pre-rendered headers and JSON of repeated responses. Confined to one event loop. An entry
- * holds a JSON text of at most {@value #MAX_JSON_BYTES} bytes, and none of the response's memory.
- *
- * <p>A response is cached when it comes for the second time in a row in its slot, if all its outputs are binary, since
- * the text holds the elements of others, and if it has no id and no parameters, which usually differ each time.
- */
+/** Response header cache: headers of binary responses by their two lengths. Confined to one event loop. */
 final class ResponseHeaderCache {
-    private static final int MAX_JSON_BYTES = 2048;
+    private final DirectMappedCache<Entry> entries = new DirectMappedCache<>();
 
-    private final DirectMappedCache<ResponseTemplate> templates = new DirectMappedCache<>();
+    private record Entry(int jsonSize, int size, MultiMap headers) {}
 
     /**
-     * Finds the template of a response.
+     * Finds the headers of a response. Caches the headers if their lengths come for the second time in a row.
      *
-     * @param outputs the formats of its outputs
-     * @return the template; {@code null} if it is not cached
+     * @param jsonSize the number of bytes of the body that are JSON
+     * @param size the number of bytes of the body
+     * @return unmodifiable headers; {@code null} if they are not cached
      */
     @Nullable
-    ResponseTemplate find(InferResponse response, RequestedOutputs outputs) {
-        if (!isCacheable(response)) {
+    MultiMap find(int jsonSize, int size) {
+        int hash = 31 * jsonSize + size;
+        Entry entry = entries.get(hash);
+        if (entry != null && entry.jsonSize == jsonSize && entry.size == size) {
+            return entry.headers;
+        }
+        if (!entries.repeats(hash)) {
             return null;
         }
-        int hash = hash(response);
-        ResponseTemplate cached = templates.get(hash);
-        if (cached == null || !cached.matches(response, outputs)) {
-            return null;
-        }
-        templates.repeats(hash);
-        return cached;
-    }
-
-    /**
-     * Caches the template of a repeated response. Does so if the response comes for the second time in a row in its
-     * slot, and may come again.
-     *
-     * @param outputs the formats of its outputs
-     * @param json the bytes that were written, which begin with the JSON text
-     * @param jsonSize the number of bytes of the text
-     */
-    void put(InferResponse response, RequestedOutputs outputs, byte[] json, int jsonSize) {
-        if (jsonSize > MAX_JSON_BYTES || !isCacheable(response) || !areBinary(response.outputs(), outputs)) {
-            return;
-        }
-        int hash = hash(response);
-        if (templates.repeats(hash)) {
-            templates.put(hash, new ResponseTemplate(response, json, jsonSize));
-        }
-    }
-
-    private static boolean isCacheable(InferResponse response) {
-        return !response.outputs().isEmpty()
-                && response.id().isEmpty()
-                && response.parameters().isEmpty();
-    }
-
-    private static boolean areBinary(List<NamedTensor> tensors, RequestedOutputs outputs) {
-        for (NamedTensor output : tensors) {
-            if (outputs.format(output.name()) != RequestedOutputs.Format.BINARY
-                    || !output.tensor().place().isHost()) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    private static int hash(InferResponse response) {
-        int hash = 31 * response.model().hashCode() + Long.hashCode(response.version());
-        List<NamedTensor> outputs = response.outputs();
-        for (int i = 0; i < outputs.size(); i++) {
-            Tensor tensor = outputs.get(i).tensor();
-            hash = 31 * (31 * hash + tensor.shape().hashCode()) + Long.hashCode(tensor.byteSize());
-        }
-        return hash;
+        MultiMap headers = HttpHeaders.headers()
+                .set(HttpHeaders.CONTENT_TYPE, ContentTypes.OCTET_STREAM)
+                .set(RequestBodyHeaders.JSON_LENGTH, HttpHeaders.createOptimized(Integer.toString(jsonSize)))
+                .set(HttpHeaders.CONTENT_LENGTH, HttpHeaders.createOptimized(Integer.toString(size)))
+                .copy(false);
+        entries.put(hash, new Entry(jsonSize, size, headers));
+        return headers;
     }
 }

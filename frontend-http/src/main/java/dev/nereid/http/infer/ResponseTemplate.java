@@ -2,22 +2,18 @@ package dev.nereid.http.infer;
 
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
-import dev.nereid.http.body.ContentTypes;
-import dev.nereid.http.body.RequestBodyHeaders;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import io.netty.buffer.Unpooled;
-import io.vertx.core.MultiMap;
 import io.vertx.core.buffer.Buffer;
-import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.internal.buffer.BufferInternal;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.List;
 
-/** Pre-rendered headers and JSON of a small response with binary outputs. Immutable. */
+/** JSON text of a small response with binary outputs. Immutable. */
 final class ResponseTemplate {
     private final String model;
     private final long version;
@@ -26,8 +22,6 @@ final class ResponseTemplate {
 
     /** The total size of text and outputs. */
     private final int size;
-
-    private final MultiMap headers;
 
     /** An output without its bytes. Immutable. */
     private record Output(String name, DataType type, Shape shape, long byteSize) {
@@ -55,16 +49,6 @@ final class ResponseTemplate {
         text = Arrays.copyOf(json, jsonSize);
         size = Math.toIntExact(
                 jsonSize + outputs.stream().mapToLong(Output::byteSize).sum());
-        headers = headers(jsonSize, size);
-    }
-
-    /** Returns unmodifiable headers of a response with certain lengths. */
-    static MultiMap headers(int jsonSize, int size) {
-        return HttpHeaders.headers()
-                .set(HttpHeaders.CONTENT_TYPE, ContentTypes.OCTET_STREAM)
-                .set(RequestBodyHeaders.JSON_LENGTH, HttpHeaders.createOptimized(Integer.toString(jsonSize)))
-                .set(HttpHeaders.CONTENT_LENGTH, HttpHeaders.createOptimized(Integer.toString(size)))
-                .copy(false);
     }
 
     private static Output withoutBytes(NamedTensor output) {
@@ -72,13 +56,8 @@ final class ResponseTemplate {
         return new Output(output.name(), tensor.type(), tensor.shape(), tensor.byteSize());
     }
 
-    /**
-     * Returns whether this template fits a response.
-     *
-     * @param response a response without id and parameters
-     * @param formats the format of each of its outputs
-     */
-    boolean matches(InferResponse response, RequestedOutputs formats) {
+    /** Returns whether this template fits a response without id and parameters to the same request. */
+    boolean matches(InferResponse response) {
         List<NamedTensor> tensors = response.outputs();
         if (response.version() != version
                 || tensors.size() != outputs.size()
@@ -87,18 +66,16 @@ final class ResponseTemplate {
         }
         for (int i = 0; i < tensors.size(); i++) {
             NamedTensor tensor = tensors.get(i);
-            if (!outputs.get(i).is(tensor)
-                    || !tensor.tensor().place().isHost()
-                    || formats.format(tensor.name()) != RequestedOutputs.Format.BINARY) {
+            if (!outputs.get(i).is(tensor) || !tensor.tensor().place().isHost()) {
                 return false;
             }
         }
         return true;
     }
 
-    /** Returns the headers of the response, which are unmodifiable. */
-    MultiMap headers() {
-        return headers;
+    /** Returns the number of bytes of the text. */
+    int jsonSize() {
+        return text.length;
     }
 
     /** Returns the body of a response, with a copy of its outputs. */

@@ -42,7 +42,8 @@ class InferResponseWriterIT {
         ResponseFormat form = new ResponseFormat(
                 RequestedOutputs.all(true),
                 ContentCoding.IDENTITY,
-                new RequestMemory(server.memory(), server.sharedMemory()));
+                new RequestMemory(server.memory(), server.sharedMemory()),
+                null);
         try (Arena arena = Arena.ofShared()) {
             FakeResponse response = FakeResponse.of(true, output(arena, "A", first), output(arena, "B", second));
             HttpServer http = vertx.createHttpServer()
@@ -72,7 +73,8 @@ class InferResponseWriterIT {
         ResponseFormat form = new ResponseFormat(
                 RequestedOutputs.all(false),
                 ContentCoding.IDENTITY,
-                new RequestMemory(server.memory(), server.sharedMemory()));
+                new RequestMemory(server.memory(), server.sharedMemory()),
+                null);
         List<Long> counts = new CopyOnWriteArrayList<>();
         HttpServer http = vertx.createHttpServer()
                 .requestHandler(request -> {

@@ -22,7 +22,8 @@ class InferResponseWriterTest {
     private final ResponseFormat form = new ResponseFormat(
             RequestedOutputs.all(true),
             ContentCoding.IDENTITY,
-            new RequestMemory(server.memory(), server.sharedMemory()));
+            new RequestMemory(server.memory(), server.sharedMemory()),
+            null);
 
     @Test
     void anErrorOfTheJvmReleasesCollectedParts() {

@@ -122,6 +122,19 @@ class ParsedRequestCacheTest {
     }
 
     @Test
+    void sharesTheResponseOfAText() {
+        keep(ONE, 1, 2, 3, 4);
+
+        RepeatedResponse response = requireNonNull(read(ONE, 1, 2, 3, 4)).repeated();
+
+        assertThat(response).isNotNull();
+        assertThat(requireNonNull(read(ONE, 5, 6, 7, 8)).repeated()).isSameAs(response);
+        String other = ONE.replace("'X'", "'Z'");
+        keep(other, 1, 2, 3, 4);
+        assertThat(requireNonNull(read(other, 1, 2, 3, 4)).repeated()).isNotSameAs(response);
+    }
+
+    @Test
     void keepsTheLatestOfMany() {
         for (int i = 0; i < 10_000; i++) {
             String json = ONE.replace("'X'", "'X" + i + "'");
