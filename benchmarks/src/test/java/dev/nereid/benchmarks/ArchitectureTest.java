@@ -1,6 +1,7 @@
 package dev.nereid.benchmarks;
 
 import static com.tngtech.archunit.base.DescribedPredicate.describe;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 
 import com.tngtech.archunit.base.DescribedPredicate;
@@ -25,6 +26,10 @@ final class ArchitectureTest {
         return Stream.of(
                 PackageRules.noCyclesOfPackages(),
                 PackageRules.noLargeCyclesOfClasses(),
+                classes()
+                        .should()
+                        .resideInAPackage("dev.nereid.benchmarks..")
+                        .because("a class in a package of another module would measure what no user can call"),
                 noClasses()
                         .that()
                         .doNotBelongToAnyOf(Main.class, EchoMain.class, GpuCheck.class)

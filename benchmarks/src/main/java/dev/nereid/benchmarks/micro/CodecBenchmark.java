@@ -1,6 +1,5 @@
 package dev.nereid.benchmarks.micro;
 
-import dev.nereid.http.infer.JsonCodec;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.AuxCounters;
 import org.openjdk.jmh.annotations.Benchmark;

@@ -1,6 +1,5 @@
 package dev.nereid.benchmarks.micro;
 
-import dev.nereid.http.json.NumberCodec;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;

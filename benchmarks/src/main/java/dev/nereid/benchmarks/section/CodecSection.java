@@ -3,12 +3,12 @@ package dev.nereid.benchmarks.section;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.benchmarks.micro.CodecBenchmark;
+import dev.nereid.benchmarks.micro.JsonCodec;
 import dev.nereid.benchmarks.micro.Microbenchmark;
 import dev.nereid.benchmarks.report.Figures;
 import dev.nereid.benchmarks.report.Table;
 import dev.nereid.benchmarks.run.BenchmarkRun;
 import dev.nereid.benchmarks.run.Pace;
-import dev.nereid.http.infer.JsonCodec;
 import java.io.IOException;
 import java.util.Locale;
 import java.util.Map;

@@ -76,7 +76,7 @@ public final class JsonNumber {
     }
 
     /** Returns the index after a plain number, as {@link #readPlain} does, without computing its value. */
-    static int skipPlain(byte[] bytes, int from) {
+    public static int skipPlain(byte[] bytes, int from) {
         int first = from + oneIfEqual(bytes[from], '-');
         int index = skipPlainDigits(bytes, first);
         if (isWrongLength(index - first, bytes[first])) {
