@@ -99,10 +99,6 @@ public final class CompletionThread implements AutoCloseable {
                 next = waiting.take();
             } catch (InterruptedException e) {
                 continue; // nobody has this thread to interrupt it; whoever did does not end the work of a GPU
-            } catch (RuntimeException | Error e) { // such as no heap to wait: work in the queue is not given up
-                report("wait for work of a GPU failed", e);
-                LockSupport.parkNanos(PAUSE_NANOS);
-                continue;
             }
             EventFence fence = next.fence();
             if (fence == null) {
@@ -124,7 +120,7 @@ public final class CompletionThread implements AutoCloseable {
             } catch (BackendException e) {
                 release(fence);
                 return e;
-            } catch (RuntimeException | Error e) { // such as no heap for an exception
+            } catch (RuntimeException | Error e) { // the thread waits again
                 report("wait for work of a GPU failed", e);
                 LockSupport.parkNanos(PAUSE_NANOS);
             }
@@ -149,14 +145,10 @@ public final class CompletionThread implements AutoCloseable {
 
     /** Logs a problem, and passes one of the virtual machine to the thread's handler. The thread goes on. */
     private static void report(String problem, Throwable cause) {
-        try {
-            LOG.log(System.Logger.Level.ERROR, problem, cause);
-            if (cause instanceof VirtualMachineError) {
-                Thread current = Thread.currentThread();
-                current.getUncaughtExceptionHandler().uncaughtException(current, cause);
-            }
-        } catch (RuntimeException | Error e) { // there may be no memory for a line of the log
-            cause.addSuppressed(e);
+        LOG.log(System.Logger.Level.ERROR, problem, cause);
+        if (cause instanceof VirtualMachineError) {
+            Thread current = Thread.currentThread();
+            current.getUncaughtExceptionHandler().uncaughtException(current, cause);
         }
     }
 }

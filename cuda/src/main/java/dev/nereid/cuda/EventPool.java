@@ -51,11 +51,14 @@ public final class EventPool implements AutoCloseable {
         Long pooled = idle.poll();
         long event = pooled != null ? pooled : gpu.call(CudaDriver::createEvent);
         inUse.incrementAndGet();
+        boolean appended = false;
         try {
             append(work, event, stream);
-        } catch (RuntimeException | Error e) {
-            giveBack(event);
-            throw e;
+            appended = true;
+        } finally {
+            if (!appended) {
+                giveBack(event);
+            }
         }
         return new EventFence(this, gpu, wait, event);
     }

@@ -80,16 +80,8 @@ final class UsedGpu implements AutoCloseable {
             boolean ignored = context.isDone(probe);
         } catch (GpuException e) { // which the context remembers
             LOG.log(System.Logger.Level.TRACE, "failed", e);
-        } catch (RuntimeException | Error e) { // an exception, such as of a full heap, would end the checks for good
-            report(e);
-        }
-    }
-
-    private static void report(Throwable failure) {
-        try {
-            LOG.log(System.Logger.Level.ERROR, "GPU not asked whether it works", failure);
-        } catch (RuntimeException | Error e) { // no memory for a line of the log
-            failure.addSuppressed(e);
+        } catch (RuntimeException | Error e) { // an exception would end the checks for good
+            LOG.log(System.Logger.Level.ERROR, "GPU not asked whether it works", e);
         }
     }
 
