@@ -197,7 +197,7 @@ final class LargeRequestExecutor implements AutoCloseable {
                 } else {
                     submit();
                 }
-            } catch (RuntimeException | Error e) { // an observer that throws, or no heap: other requests go on
+            } catch (RuntimeException | Error e) { // of an observer: other requests go on
                 LOG.atError()
                         .addKeyValue("model", request.model())
                         .setCause(e)
@@ -209,7 +209,7 @@ final class LargeRequestExecutor implements AutoCloseable {
             Cancellation handle;
             try {
                 handle = submission.submit(request, observer);
-            } catch (Error e) { // thrown before the request is in a queue
+            } catch (Error e) { // such as of a mapped file that its owner truncated, before the request is in a queue
                 fail(new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
                 throw e;
             }

@@ -36,6 +36,7 @@ final class ClassifiedResponse implements InferResponse {
         @Nullable
         ReferenceCountedMemory[] memory =
                 new @Nullable ReferenceCountedMemory[response.outputs().size()];
+        boolean classified = false;
         try {
             for (NamedTensor output : response.outputs()) {
                 long count = classes(output.name(), requested);
@@ -47,9 +48,11 @@ final class ClassifiedResponse implements InferResponse {
                     outputs.add(new NamedTensor(output.name(), classes.tensor()));
                 }
             }
-        } catch (RuntimeException | Error e) {
-            release(memory);
-            throw e;
+            classified = true;
+        } finally {
+            if (!classified) {
+                release(memory);
+            }
         }
         return new ClassifiedResponse(response, List.copyOf(outputs), memory);
     }

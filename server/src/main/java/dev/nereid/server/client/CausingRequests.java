@@ -101,6 +101,7 @@ record CausingRequests(List<InferenceRequest> requests) {
                 requests.stream().filter(request -> !isCompleted(request)).toList();
         Cancellations cancellations = new Cancellations(new AtomicInteger(open.size()), new AtomicBoolean(), action);
         List<CancelHook> hooks = new ArrayList<>(open.size());
+        boolean added = false;
         try {
             for (InferenceRequest request : open) {
                 AtomicBoolean counted = new AtomicBoolean();
@@ -109,9 +110,11 @@ record CausingRequests(List<InferenceRequest> requests) {
                     cancellations.count(counted);
                 }
             }
-        } catch (RuntimeException | Error e) {
-            hooks.forEach(CancelHook::close);
-            throw e;
+            added = true;
+        } finally {
+            if (!added) {
+                hooks.forEach(CancelHook::close);
+            }
         }
         return () -> hooks.forEach(CancelHook::close);
     }

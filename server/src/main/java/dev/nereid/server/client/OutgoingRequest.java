@@ -244,27 +244,31 @@ final class OutgoingRequest implements ModelRequest {
         InferenceServer server;
         InferRequest outgoing;
         try {
-            if (cancelled) {
-                throw SchedulerErrors.cancelled();
+            boolean begun = false;
+            try {
+                if (cancelled) {
+                    throw SchedulerErrors.cancelled();
+                }
+                refusal.ifPresent(reason -> {
+                    throw reason;
+                });
+                server = clients.server();
+                tensors.forEach(tensor -> keep(tensor, kept));
+                outgoing = request(waiting, kept);
+                request.begin(causes); // fails for a cause with a finished execution
+                begun = true;
+            } finally {
+                if (!begun) {
+                    kept.run();
+                }
             }
-            refusal.ifPresent(reason -> {
-                throw reason;
-            });
-            server = clients.server();
-            tensors.forEach(tensor -> keep(tensor, kept));
-            outgoing = request(waiting, kept);
-            request.begin(causes);
         } catch (InferenceException e) {
-            kept.run();
             if (cancelled) {
                 request.onError(e);
             } else {
                 request.onRefused(e);
             }
             return;
-        } catch (RuntimeException | Error e) { // such as a cause with a finished execution
-            kept.run();
-            throw e;
         }
         Cancellation cancellation = server.infer(outgoing, request);
         submitted = cancellation;

@@ -18,7 +18,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -64,7 +63,6 @@ final class ControlTasks {
     }
 
     private final FatalErrorHandler fatalErrors;
-    private final ThreadFactory threads;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition idle = lock.newCondition();
 
@@ -81,13 +79,7 @@ final class ControlTasks {
      * @param fatalErrors handles errors of tasks after which the process may not be able to serve
      */
     ControlTasks(FatalErrorHandler fatalErrors) {
-        this(fatalErrors, Thread.ofVirtual().factory());
-    }
-
-    /** Creates a runner with another factory of its threads. */
-    ControlTasks(FatalErrorHandler fatalErrors, ThreadFactory threads) {
         this.fatalErrors = fatalErrors;
-        this.threads = threads;
     }
 
     /**
@@ -143,30 +135,13 @@ final class ControlTasks {
         if (refusal.isPresent()) {
             task.outcome.completeExceptionally(refusal.get());
         } else if (starts) {
-            start(model, task);
+            Thread.ofVirtual().name("control/" + model).start(() -> runAll(model, task));
         }
         return task.outcome.minimalCompletionStage();
     }
 
     private static boolean isShared(@Nullable Task last, Task task) {
         return last != null && last.shared != null && last.shared.equals(task.shared);
-    }
-
-    /** Starts the thread of a model. Without one the tasks fail, and later ones start another. */
-    private void start(String model, Task first) {
-        try {
-            Thread thread = threads.newThread(() -> runAll(model, first));
-            thread.setName("control/" + model);
-            thread.start();
-        } catch (RuntimeException | Error e) { // such as no memory for a thread
-            for (Task task = first; task != null; task = next(model)) {
-                task.outcome.completeExceptionally(new InferenceException(
-                        ErrorCode.UNAVAILABLE,
-                        "model '" + Quoted.text(ModelKey.name(model)) + "': no thread for its load or unload: " + e
-                                + " (retry later)"));
-            }
-            fatalErrors.check(e);
-        }
     }
 
     private void runAll(String model, Task first) {

@@ -20,7 +20,6 @@ import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -37,7 +36,6 @@ final class RepositoryIndex {
 
     private final ServedModels models;
     private final Optional<ModelRepository> repository;
-    private final ThreadFactory threads;
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
@@ -53,14 +51,8 @@ final class RepositoryIndex {
      * @param repository a repository with further models to be listed; empty for none
      */
     RepositoryIndex(ServedModels models, Optional<ModelRepository> repository) {
-        this(models, repository, Thread.ofVirtual().factory());
-    }
-
-    /** Creates an index with another factory of its threads. */
-    RepositoryIndex(ServedModels models, Optional<ModelRepository> repository, ThreadFactory threads) {
         this.models = models;
         this.repository = repository;
-        this.threads = threads;
     }
 
     /** Reads the index. Never blocks. */
@@ -77,25 +69,9 @@ final class RepositoryIndex {
             lock.unlock();
         }
         if (starts) {
-            start(list);
+            Thread.ofVirtual().name("index").start(() -> readAll(list));
         }
         return list.minimalCompletionStage();
-    }
-
-    /** Starts the thread that reads. Without one the waiting reads fail, and later ones start another. */
-    private void start(CompletableFuture<List<ModelStatus>> first) {
-        try {
-            Thread thread = threads.newThread(() -> readAll(first));
-            thread.setName("index");
-            thread.start();
-        } catch (RuntimeException | Error e) { // such as no memory for a thread
-            LOG.atError().setCause(e).log("index of the repository has no thread");
-            InferenceException failure = new InferenceException(
-                    ErrorCode.UNAVAILABLE, "index of the repository: no thread to read it: " + e + " (retry later)");
-            for (CompletableFuture<List<ModelStatus>> list = first; list != null; list = waiting()) {
-                list.completeExceptionally(failure);
-            }
-        }
     }
 
     private void readAll(CompletableFuture<List<ModelStatus>> first) {

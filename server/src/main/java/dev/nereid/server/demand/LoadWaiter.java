@@ -135,7 +135,7 @@ final class LoadWaiter implements Cancellation {
             if (cancelled) {
                 handle.cancel();
             }
-        } catch (RuntimeException | Error e) { // of an observer, or no heap: other requests go on
+        } catch (RuntimeException | Error e) { // of an observer: other requests go on
             LOG.atError()
                     .addKeyValue("model", request.model())
                     .setCause(e)
@@ -149,7 +149,7 @@ final class LoadWaiter implements Cancellation {
         }
         try {
             submission.cancelled(request, arrivedNanos);
-        } catch (RuntimeException | Error e) { // such as no heap: other requests go on
+        } catch (RuntimeException e) { // other requests go on
             LOG.atError()
                     .addKeyValue("model", request.model())
                     .setCause(e)

@@ -100,7 +100,7 @@ final class StepGenerations implements StepModels {
         } catch (InferenceException e) {
             receiver.failed(e);
             return;
-        } catch (RuntimeException | Error e) { // such as no memory: the receiver waits
+        } catch (RuntimeException | Error e) { // such as the end of the stack of the plugin that sent the request
             receiver.failed(new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
             return;
         } finally {

@@ -69,8 +69,6 @@ final class ThreadAffinity {
             int thisThread = 0;
             int result = (int) handle.invokeExact(state, thisThread, mask.byteSize(), mask);
             return result == 0 ? 0 : (int) errorNumber.get(state, 0L);
-        } catch (RuntimeException | Error e) {
-            throw e;
         } catch (Throwable e) {
             throw new IllegalStateException(FUNCTION + " could not be called", e);
         }

@@ -84,15 +84,13 @@ public final class InstanceFactory {
 
     private List<ModelInstance> createInParallel(List<InstancePlan> plans, Rollback rollback, int threads) {
         List<Future<ModelInstance>> futures = new ArrayList<>();
-        Throwable failure = null;
         try (ExecutorService creators = Executors.newFixedThreadPool(
                 threads, Thread.ofPlatform().name("load/instance-", 0).factory())) {
             for (InstancePlan plan : plans) {
                 futures.add(creators.submit(() -> create(plan)));
             }
-        } catch (RuntimeException | Error e) { // such as no memory for another thread
-            failure = e;
         } // waits for all of them: every created instance must be registered before one is closed
+        Throwable failure = null;
         List<ModelInstance> created = new ArrayList<>();
         for (Future<ModelInstance> future : futures) {
             try {

@@ -83,27 +83,27 @@ public final class OwnedInstance implements ModelInstance {
             Consumer<CompletableFuture<Void>> goesOn) {
         InstanceMemory scratch = new InstanceMemory(plan.name(), memory, owner);
         InstanceAvailability availability = new InstanceAvailability();
-        ModelInstance created;
+        ModelInstance created = null;
         try {
             created = model.newInstance(new Context(plan, scratch, availability));
-        } catch (RuntimeException | Error e) {
-            scratch.close();
-            throw e;
+        } finally {
+            if (created == null) {
+                scratch.close();
+            }
         }
         Optional<DeviceMemory> gpu = plan.device().kind() == Device.Kind.GPU
                 ? memory.device(
                         new MemoryPlace(MemoryPlace.Kind.GPU, plan.device().id()))
                 : Optional.empty();
-        CompletableFuture<Void> start;
+        CompletableFuture<Void> start = null;
         try {
             start = created.started().toCompletableFuture();
-        } catch (RuntimeException | Error e) {
-            try {
-                created.close();
-            } finally {
-                scratch.close();
+        } finally {
+            if (start == null) {
+                try (scratch) {
+                    created.close();
+                }
             }
-            throw e;
         }
         OwnedInstance owned = new OwnedInstance(plan.name(), created, start, scratch, availability, gpu, goesOn);
         try {

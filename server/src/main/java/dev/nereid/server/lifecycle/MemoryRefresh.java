@@ -55,9 +55,6 @@ public final class MemoryRefresh {
             threads.execute(() -> run(reference.get(), memory));
         } catch (RejectedExecutionException _) { // too many wait: a later request tries again
             memory.end();
-        } catch (OutOfMemoryError e) { // no thread could be started
-            memory.end();
-            keep(generation, memory, e);
         }
     }
 

@@ -28,6 +28,7 @@ final class Mapping {
      */
     static Mapping create(Optional<PageMapper> pages, long byteSize, long counted, boolean slowly) {
         Arena arena = Arena.ofShared();
+        boolean created = false;
         try {
             Mapping mapping = new Mapping(
                     arena,
@@ -38,10 +39,12 @@ final class Mapping {
                 pages.ifPresent(present -> present.keepSmall(mapping.memory));
             }
             mapping.counted = counted;
+            created = true;
             return mapping;
-        } catch (RuntimeException | Error e) {
-            arena.close();
-            throw e;
+        } finally {
+            if (!created) {
+                arena.close();
+            }
         }
     }
 

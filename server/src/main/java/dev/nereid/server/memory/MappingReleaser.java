@@ -38,7 +38,7 @@ final class MappingReleaser implements AutoCloseable {
         }
         try {
             thread.execute(mapping::close);
-        } catch (RejectedExecutionException | OutOfMemoryError e) { // the pool was closed, or there are no threads
+        } catch (RejectedExecutionException _) { // the pool was closed
             mapping.close();
         }
     }

@@ -53,8 +53,6 @@ final class NativeHeap {
         long kept = 0;
         try {
             return (int) trim.invokeExact(kept) != 0;
-        } catch (RuntimeException | Error e) {
-            throw e;
         } catch (Throwable e) {
             throw new IllegalStateException(FUNCTION + " could not be called", e);
         }

@@ -35,12 +35,15 @@ final class Slab {
 
     static Slab create(long pieceSize, int pieces) {
         Arena arena = Arena.ofShared();
+        MemorySegment memory = null;
         try {
-            return new Slab(arena, arena.allocate(pieceSize * pieces, SizeClasses.ALIGNMENT), pieceSize, pieces);
-        } catch (OutOfMemoryError e) {
-            arena.close();
-            throw e;
+            memory = arena.allocate(pieceSize * pieces, SizeClasses.ALIGNMENT);
+        } finally {
+            if (memory == null) {
+                arena.close();
+            }
         }
+        return new Slab(arena, memory, pieceSize, pieces);
     }
 
     /** Takes a free piece, of which there must be one, and returns its number. */

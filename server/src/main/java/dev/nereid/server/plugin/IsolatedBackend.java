@@ -36,11 +36,15 @@ final class IsolatedBackend implements Backend {
     @Override
     public Model load(ModelContext context) {
         Model model = boundary.invoke("Backend.load", () -> backend.load(context));
+        boolean isolated = false;
         try {
-            return new IsolatedModel(model, boundary);
-        } catch (RuntimeException | Error e) {
-            boundary.close("Model.close", model::close);
-            throw e;
+            IsolatedModel result = new IsolatedModel(model, boundary);
+            isolated = true;
+            return result;
+        } finally {
+            if (!isolated) {
+                boundary.close("Model.close", model::close);
+            }
         }
     }
 

@@ -175,18 +175,7 @@ final class RemoteScan {
                 end.run();
             }
         };
-        try {
-            Thread.ofVirtual().name("remote-look").start(task);
-        } catch (RuntimeException | Error e) { // such as no memory for a thread: a later scan starts another
-            LOG.atError()
-                    .addKeyValue("repository", root.location())
-                    .setCause(e)
-                    .log("look at a model repository has no thread (repository '{}')", root.location());
-            InferenceException failed = unreachable("no thread for the look: " + e);
-            whenFailed.accept(failed);
-            end.run();
-            outcome.completeExceptionally(failed);
-        }
+        Thread.ofVirtual().name("remote-look").start(task);
         return outcome;
     }
 

@@ -35,13 +35,14 @@ sealed interface RegionMemory extends AutoCloseable {
         /** Maps part of a segment, and takes over its channel unless this throws. */
         static Mapped map(Region region, FileChannel file) throws IOException {
             Arena arena = Arena.ofShared();
+            MemorySegment memory = null;
             try {
-                MemorySegment memory =
-                        file.map(FileChannel.MapMode.READ_WRITE, region.offset(), region.byteSize(), arena);
+                memory = file.map(FileChannel.MapMode.READ_WRITE, region.offset(), region.byteSize(), arena);
                 return new Mapped(region, file, arena, memory);
-            } catch (IOException | RuntimeException | Error e) {
-                arena.close();
-                throw e;
+            } finally {
+                if (memory == null) {
+                    arena.close();
+                }
             }
         }
 

@@ -2,6 +2,7 @@ package dev.nereid.server.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.scheduler.client.CausingRequest;
 import dev.nereid.spi.BackendException;
@@ -80,6 +81,18 @@ final class CausingRequestsTest {
         assertThat(first.openCancelActions()).isZero();
         first.cancel();
         assertThat(runs).hasValue(0);
+    }
+
+    @Test
+    void leavesNoActionIfTheStackOfAModelEnds() {
+        InferenceRequest throwing = causing(second, () -> {
+            throw new StackOverflowError();
+        });
+        CausingRequests requests = new CausingRequests(List.of(causing(first, () -> {}), throwing));
+
+        assertThatThrownBy(() -> requests.onCancel(runs::incrementAndGet)).isInstanceOf(StackOverflowError.class);
+
+        assertThat(first.openCancelActions()).isZero();
     }
 
     /** Returns a request as the server has it, with an event that comes first when an action is registered. */

@@ -1,6 +1,7 @@
 package dev.nereid.server.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.ModelRef;
@@ -14,6 +15,7 @@ import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
@@ -32,6 +34,7 @@ import dev.nereid.testkit.ReceivedRequest;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -303,6 +306,30 @@ final class ModelRequestTest {
                         .toCompletableFuture())
                 .isCompletedExceptionally();
         assertThat(released).hasValue(2);
+    }
+
+    /** A model that calls itself may use up its stack anywhere in a request that it sends. */
+    @Test
+    void releasesMemoryOfTheCallerIfTheStackOfAModelEnds() {
+        AtomicInteger released = new AtomicInteger();
+        FakeRequest cause = fake("a");
+        InferenceRequest deep = (InferenceRequest) Proxy.newProxyInstance(
+                ModelRequestTest.class.getClassLoader(),
+                new Class<?>[] {InferenceRequest.class},
+                (_, method, arguments) -> {
+                    if (method.getName().equals("onCancel")) {
+                        throw new StackOverflowError();
+                    }
+                    return method.invoke(cause, arguments);
+                });
+        ModelRequest request = client.request("echo")
+                .onBehalfOf(deep)
+                .input("INPUT0", input(), released::incrementAndGet);
+
+        assertThatThrownBy(request::send).isInstanceOf(StackOverflowError.class);
+
+        assertThat(released).hasValue(1);
+        assertThat(server.requests()).isEmpty();
     }
 
     private ReceivedRequest sent() {

@@ -190,27 +190,6 @@ final class ControlTasksTest {
         assertThat(done).isEmpty();
     }
 
-    /** The heap of a process may be full for a while: the model is not lost for later loads. */
-    @Test
-    void failsATaskWithoutAThreadAndRunsLaterOnes() throws Exception {
-        AtomicInteger threads = new AtomicInteger();
-        ControlTasks first = new ControlTasks(FatalErrorHandler.NONE, task -> {
-            if (threads.getAndIncrement() == 0) {
-                throw new OutOfMemoryError("of a test");
-            }
-            return new Thread(task);
-        });
-
-        assertFailure(
-                first.submit("m", () -> done.add("first")),
-                ErrorCode.UNAVAILABLE,
-                "model 'm': no thread for its load or unload: java.lang.OutOfMemoryError: of a test (retry later)");
-        assertThat(first.awaitEnd(0)).isTrue();
-        ControlTasks.await(first.submit("m", () -> done.add("second")));
-
-        assertThat(done).containsExactly("second");
-    }
-
     private static void assertFailure(CompletionStage<Void> stage, ErrorCode code, String message) {
         assertThatThrownBy(() -> ControlTasks.await(stage))
                 .isInstanceOfSatisfying(
