@@ -89,8 +89,6 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
                     }
                 } catch (InferenceException failure) {
                     refusal = failure;
-                } catch (OutOfMemoryError failure) {
-                    refusal = GrpcErrors.outOfMemory(failure);
                 }
             }
             case Parsed.Deferred<InferMessage> deferred -> {

@@ -98,15 +98,7 @@ final class SharedMemoryMethods {
     /** Registers off the event loop: the driver takes milliseconds, and longer while a kernel runs. */
     private CompletionStage<CudaSharedMemoryRegisterResponse> registerCudaLater(
             CudaSharedMemoryRegisterRequest request) {
-        CompletableFuture<CudaSharedMemoryRegisterResponse> response = new CompletableFuture<>();
-        longTasks.execute(() -> {
-            try {
-                response.complete(registerCuda(request));
-            } catch (RuntimeException | Error error) {
-                response.completeExceptionally(error);
-            }
-        });
-        return response;
+        return CompletableFuture.supplyAsync(() -> registerCuda(request), longTasks);
     }
 
     private CudaSharedMemoryRegisterResponse registerCuda(CudaSharedMemoryRegisterRequest request) {

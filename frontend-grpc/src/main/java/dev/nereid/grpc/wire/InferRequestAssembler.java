@@ -67,6 +67,7 @@ public final class InferRequestAssembler {
         RequestParameters parameters = RequestParameterReader.read(message.parameters());
         Map<String, ParameterValue> backendParameters = context.headers().addTo(parameters.backendParameters());
         List<TensorBuffer> owned = new ArrayList<>(1);
+        AssembledRequest assembled = null;
         try {
             List<InputContent> contents = contents(message, owned);
             List<RequestedOutput> outputs = outputs(message.outputs(), owned);
@@ -80,11 +81,13 @@ public final class InferRequestAssembler {
                     backendParameters,
                     parameters.options(context.deadlineNanos()),
                     release(message, owned));
-            return new AssembledRequest(
+            assembled = new AssembledRequest(
                     request, RequestParameterReader.emptyFinalResponse(message.parameters()), shared);
-        } catch (Throwable failure) {
-            release(owned).run();
-            throw failure;
+            return assembled;
+        } finally {
+            if (assembled == null) {
+                release(owned).run();
+            }
         }
     }
 

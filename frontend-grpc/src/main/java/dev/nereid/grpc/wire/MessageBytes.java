@@ -87,6 +87,7 @@ public final class MessageBytes implements AutoCloseable {
     private static MessageBytes copy(InputStream stream, TensorMemory memory) throws IOException {
         List<ByteBuffer> pieces = new ArrayList<>();
         List<TensorBuffer> owned = new ArrayList<>();
+        boolean complete = false;
         try {
             boolean isLengthKnown = stream instanceof KnownLength;
             int size = isLengthKnown ? stream.available() : FIRST_PIECE_BYTES;
@@ -102,10 +103,12 @@ public final class MessageBytes implements AutoCloseable {
                 }
                 size = Math.min(2 * size, MAX_PIECE_BYTES);
             }
+            complete = true;
             return new MessageBytes(pieces, owned);
-        } catch (Throwable failure) {
-            owned.forEach(TensorBuffer::close);
-            throw failure;
+        } finally {
+            if (!complete) {
+                owned.forEach(TensorBuffer::close);
+            }
         }
     }
 
