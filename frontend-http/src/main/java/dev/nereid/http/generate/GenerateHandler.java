@@ -100,11 +100,14 @@ public final class GenerateHandler {
 
     private InferRequest read(ModelRef model, ModelMetadata metadata, MemorySegment body, ForwardedHeaders headers) {
         RequestMemory memory = new RequestMemory(server.memory(), server.sharedMemory());
+        InferRequest read = null;
         try {
-            return new GenerateRequestReader(metadata, body, memory, limits.maxJsonBytes()).read(model, headers);
-        } catch (RuntimeException | Error e) {
-            memory.run();
-            throw e;
+            read = new GenerateRequestReader(metadata, body, memory, limits.maxJsonBytes()).read(model, headers);
+            return read;
+        } finally {
+            if (read == null) {
+                memory.run();
+            }
         }
     }
 

@@ -259,9 +259,8 @@ final class GenerateStreamExchange implements ResponseObserver {
                 ByteBuf piece = pieces.get(written);
                 write(BufferInternal.buffer(piece), piece::release);
             }
-        } catch (RuntimeException | Error e) {
+        } finally {
             pieces.subList(written, pieces.size()).forEach(ByteBuf::release);
-            throw e;
         }
     }
 

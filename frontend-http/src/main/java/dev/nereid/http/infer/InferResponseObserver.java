@@ -156,11 +156,14 @@ final class InferResponseObserver implements ResponseObserver {
             written.body().close();
         }
         send(response, () -> {
+            boolean sent = false;
             try {
                 handler.writer().send(request, response, format, written);
-            } catch (RuntimeException | Error e) {
-                written.body().close();
-                throw e;
+                sent = true;
+            } finally {
+                if (!sent) {
+                    written.body().close();
+                }
             }
         });
     }

@@ -145,16 +145,19 @@ final class InferResponseWriter {
     /** Appends the binary outputs. */
     private static ResponseBody collect(
             ResponseBody body, List<NamedTensor> tensors, boolean withOutputs, ResponseFormat format) {
+        boolean collected = false;
         try {
             for (int i = 0; withOutputs && i < tensors.size(); i++) {
                 if (format.outputs().format(tensors.get(i).name()) == RequestedOutputs.Format.BINARY) {
                     body.add(tensors.get(i).tensor().data());
                 }
             }
+            collected = true;
             return body;
-        } catch (RuntimeException | Error e) {
-            body.close();
-            throw e;
+        } finally {
+            if (!collected) {
+                body.close();
+            }
         }
     }
 
