@@ -322,9 +322,8 @@ final class ModelRequestTest {
                     }
                     return method.invoke(cause, arguments);
                 });
-        ModelRequest request = client.request("echo")
-                .onBehalfOf(deep)
-                .input("INPUT0", input(), released::incrementAndGet);
+        ModelRequest request =
+                client.request("echo").onBehalfOf(deep).input("INPUT0", input(), released::incrementAndGet);
 
         assertThatThrownBy(request::send).isInstanceOf(StackOverflowError.class);
 
