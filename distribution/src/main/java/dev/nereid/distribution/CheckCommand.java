@@ -4,7 +4,6 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.GpuAccess;
 import dev.nereid.distribution.child.ChildCheck;
 import dev.nereid.distribution.child.ParentCheck;
-import dev.nereid.distribution.flags.Flag;
 import dev.nereid.distribution.flags.FlagValue;
 import dev.nereid.distribution.flags.Flags;
 import dev.nereid.distribution.flags.ServerFlags;
@@ -64,11 +63,10 @@ final class CheckCommand implements Command {
     @Override
     public void declare(Flags flags) {
         flags.operands(REPOSITORY, repositories::add);
-        flags.add(
-                Flag.toggle("--load", "Loads the models too, all at once, as a server does.", () -> load = true),
-                Flag.toggle("--json", "Prints the report as JSON, with completed configurations.", () -> json = true),
-                Flag.toggle("--verbose", "Prints completed configurations.", () -> verbose = true),
-                Flag.toggle("--log", "Writes the log to standard error.", () -> log = true));
+        flags.toggle("--load", () -> load = true).help("Loads the models too, all at once, as a server does.");
+        flags.toggle("--json", () -> json = true).help("Prints the report as JSON, with completed configurations.");
+        flags.toggle("--verbose", () -> verbose = true).help("Prints completed configurations.");
+        flags.toggle("--log", () -> log = true).help("Writes the log to standard error.");
         server.declareLoading(flags);
     }
 

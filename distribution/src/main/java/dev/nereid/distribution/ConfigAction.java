@@ -3,7 +3,6 @@ package dev.nereid.distribution;
 import dev.nereid.distribution.client.RequestException;
 import dev.nereid.distribution.client.ServerClient;
 import dev.nereid.distribution.flags.ClientFlags;
-import dev.nereid.distribution.flags.Flag;
 import dev.nereid.distribution.flags.FlagValue;
 import dev.nereid.distribution.flags.Flags;
 import dev.nereid.distribution.process.CommandContext;
@@ -29,18 +28,12 @@ final class ConfigAction implements ClientAction {
     @Override
     public void declare(Flags flags) {
         flags.operand("MODEL", value -> model = value);
-        flags.add(
-                Flag.of(
-                                "--version",
-                                FlagValue.AMOUNT,
-                                "The version. Default: the highest one that is ready.",
-                                value -> version = OptionalLong.of(value))
-                        .withoutVariable(),
-                Flag.toggle("--pbtxt", "Prints protobuf's text format, as in config.pbtxt.", () -> pbtxt = true),
-                Flag.toggle(
-                        "--json",
-                        "Prints JSON, as without this flag. Overrides --pbtxt before it.",
-                        () -> pbtxt = false));
+        flags.add("--version", FlagValue.AMOUNT, v -> version = OptionalLong.of(v))
+                .help("The version. Default: the highest one that is ready.")
+                .withoutVariable();
+        flags.toggle("--pbtxt", () -> pbtxt = true).help("Prints protobuf's text format, as in config.pbtxt.");
+        flags.toggle("--json", () -> pbtxt = false)
+                .help("Prints JSON, as without this flag. Overrides --pbtxt before it.");
     }
 
     @Override

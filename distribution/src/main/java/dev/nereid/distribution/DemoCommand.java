@@ -10,7 +10,6 @@ import dev.nereid.distribution.demo.DigitLabels;
 import dev.nereid.distribution.demo.EnsemblePath;
 import dev.nereid.distribution.demo.SamplePicture;
 import dev.nereid.distribution.flags.EndpointFlags;
-import dev.nereid.distribution.flags.Flag;
 import dev.nereid.distribution.flags.FlagValue;
 import dev.nereid.distribution.flags.Flags;
 import dev.nereid.distribution.flags.LogFlags;
@@ -69,15 +68,11 @@ final class DemoCommand implements Command {
 
     @Override
     public void declare(Flags flags) {
-        flags.add(
-                Flag.toggle("--exit", "Exits after the inferences.", () -> exit = true),
-                Flag.of(
-                        "--train",
-                        FlagValue.SECONDS,
-                        "After the inferences, loads the server with requests for so many seconds, and exits."
-                                + " nereid-aot uses it, with the model and the plugin in the directory training."
-                                + " Default: 0, no load.",
-                        value -> training = value));
+        flags.toggle("--exit", () -> exit = true).help("Exits after the inferences.");
+        flags.add("--train", FlagValue.SECONDS, v -> training = v)
+                .help("After the inferences, loads the server with requests for so many seconds, and exits."
+                        + " nereid-aot uses it, with the model and the plugin in the directory training. Default: 0,"
+                        + " no load.");
         server.declare(flags);
         endpoints.declare(flags);
         log.declare(flags);

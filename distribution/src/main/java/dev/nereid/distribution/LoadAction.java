@@ -5,7 +5,6 @@ import dev.nereid.distribution.client.LoadRequest;
 import dev.nereid.distribution.client.RequestException;
 import dev.nereid.distribution.client.ServerClient;
 import dev.nereid.distribution.flags.ClientFlags;
-import dev.nereid.distribution.flags.Flag;
 import dev.nereid.distribution.flags.FlagValue;
 import dev.nereid.distribution.flags.Flags;
 import dev.nereid.distribution.flags.UsageException;
@@ -41,27 +40,19 @@ final class LoadAction implements ClientAction {
 
     @Override
     public void declare(Flags flags) {
-        change.declare(
-                flags,
-                Flag.of(
-                                "--config",
-                                FlagValue.text("FILE|JSON"),
-                                "A configuration in place of the model's own: JSON, or a file of JSON or of protobuf's"
-                                        + " text format.",
-                                value -> config = Optional.of(value))
-                        .withoutVariable(),
-                Flag.of(
-                                "--file",
-                                REPLACEMENT,
-                                "A file in place of one in the model's directory, as in 1/model.onnx=new.onnx. Needs"
-                                        + " --config. May be given several times.",
-                                value -> files.put(value.getKey(), value.getValue()))
-                        .withoutVariable(),
-                Flag.toggle(
-                        "--force",
-                        "Loads all versions anew, also if nothing of the model has changed; cached responses of before are"
-                                + " not used again. Known to Nereid servers only.",
-                        () -> isForced = true));
+        change.declareModel(flags);
+        flags.add("--config", FlagValue.text("FILE|JSON"), v -> config = Optional.of(v))
+                .help("A configuration in place of the model's own: JSON, or a file of JSON or of protobuf's text"
+                        + " format.")
+                .withoutVariable();
+        flags.add("--file", REPLACEMENT, v -> files.put(v.getKey(), v.getValue()))
+                .help("A file in place of one in the model's directory, as in 1/model.onnx=new.onnx. Needs --config."
+                        + " May be given several times.")
+                .withoutVariable();
+        flags.toggle("--force", () -> isForced = true)
+                .help("Loads all versions anew, also if nothing of the model has changed; cached responses of before"
+                        + " are not used again. Known to Nereid servers only.");
+        change.declareFormat(flags);
     }
 
     @Override

@@ -1,7 +1,6 @@
 package dev.nereid.distribution;
 
 import dev.nereid.distribution.client.RequestException;
-import dev.nereid.distribution.flags.Flag;
 import dev.nereid.distribution.flags.Flags;
 import io.vertx.core.json.JsonObject;
 
@@ -16,11 +15,14 @@ final class ModelChange {
         this.done = done;
     }
 
-    /** Declares the model, the flags of one command, and the format of the result. */
-    void declare(Flags flags, Flag... own) {
+    /** Declares the model. */
+    void declareModel(Flags flags) {
         flags.operand("MODEL", value -> model = value);
-        flags.add(own);
-        flags.add(Flag.toggle("--json", "Prints the result as JSON: model, ok and error.", () -> json = true));
+    }
+
+    /** Declares the format of the result. */
+    void declareFormat(Flags flags) {
+        flags.toggle("--json", () -> json = true).help("Prints the result as JSON: model, ok and error.");
     }
 
     String model() {

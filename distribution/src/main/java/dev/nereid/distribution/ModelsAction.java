@@ -3,7 +3,6 @@ package dev.nereid.distribution;
 import dev.nereid.distribution.client.RequestException;
 import dev.nereid.distribution.client.ServerClient;
 import dev.nereid.distribution.flags.ClientFlags;
-import dev.nereid.distribution.flags.Flag;
 import dev.nereid.distribution.flags.Flags;
 import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.report.TextTable;
@@ -27,7 +26,7 @@ final class ModelsAction implements ClientAction {
 
     @Override
     public void declare(Flags flags) {
-        flags.add(Flag.toggle("--json", "Prints the JSON of the server.", () -> json = true));
+        flags.toggle("--json", () -> json = true).help("Prints the JSON of the server.");
     }
 
     @Override

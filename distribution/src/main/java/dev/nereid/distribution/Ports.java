@@ -18,7 +18,6 @@ import dev.nereid.distribution.process.EventLoops;
 import dev.nereid.distribution.process.FileDescriptors;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.grpc.GrpcFrontend;
-import dev.nereid.grpc.GrpcOptions;
 import dev.nereid.http.HttpFrontend;
 import java.io.IOException;
 import java.net.Inet6Address;
@@ -87,12 +86,12 @@ final class Ports {
      */
     static void check(EndpointFlags flags) throws StartException {
         if (flags.http.allow) {
-            checkTls(flags.http.options(1).security().tls(), Ports::httpTls);
-            checkFree("http", "HTTP", flags.http.address, flags.http.port);
+            checkTls(flags.http.options.tls, Ports::httpTls);
+            checkFree("http", "HTTP", flags.http.options.address, flags.http.options.port);
         }
         if (flags.grpc.allow) {
-            checkTls(flags.grpc.options(Duration.ZERO).connections().tls(), Ports::grpcTls);
-            checkFree("grpc", "GRPC", flags.grpc.address, flags.grpc.port);
+            checkTls(flags.grpc.options.tls, Ports::grpcTls);
+            checkFree("grpc", "GRPC", flags.grpc.options.address, flags.grpc.options.port);
         }
         if (flags.metrics.allow) {
             checkFree("metrics", "Metrics", flags.metricsAddress(), flags.metrics.port);
@@ -190,16 +189,14 @@ final class Ports {
     private void openHttp(Duration closeTimeout) throws StartException {
         HttpFrontend frontend;
         try {
-            frontend = HttpFrontend.start(
-                    loops.vertx(),
-                    server,
-                    flags.http.options(loops.count()).withConnections(flags.connections.http(limiter, closeTimeout)));
+            frontend =
+                    HttpFrontend.start(loops.vertx(), server, flags.http.options(loops.count(), limiter, closeTimeout));
         } catch (TlsFilesException e) {
             throw httpTls(e);
         } catch (IOException e) {
-            throw refused("http", "HTTP", flags.http.address, flags.http.port, e);
+            throw refused("http", "HTTP", flags.http.options.address, flags.http.options.port, e);
         }
-        http = Optional.of(new Endpoint(flags.http.address, frontend.port(), flags.http.isEncrypted()));
+        http = Optional.of(new Endpoint(flags.http.options.address, frontend.port(), flags.http.isEncrypted()));
         openedHttp = frontend;
         open.push(frontend::close);
     }
@@ -207,15 +204,13 @@ final class Ports {
     private void openGrpc(Duration closeTimeout) throws StartException {
         GrpcFrontend frontend;
         try {
-            GrpcOptions options = flags.grpc.options(closeTimeout);
-            frontend = GrpcFrontend.start(
-                    server, options.withLimits(flags.connections.grpc(options.limits(), limiter)), loops.groups());
+            frontend = GrpcFrontend.start(server, flags.grpc.options(limiter, closeTimeout), loops.groups());
         } catch (TlsFilesException e) {
             throw grpcTls(e);
         } catch (IOException e) {
-            throw refused("grpc", "GRPC", flags.grpc.address, flags.grpc.port, e);
+            throw refused("grpc", "GRPC", flags.grpc.options.address, flags.grpc.options.port, e);
         }
-        grpc = Optional.of(new Endpoint(flags.grpc.address, frontend.port()));
+        grpc = Optional.of(new Endpoint(flags.grpc.options.address, frontend.port()));
         open.push(frontend::close);
     }
 
@@ -228,7 +223,7 @@ final class Ports {
                     address,
                     flags.metrics,
                     server,
-                    flags.http.options(loops.count()).security().access(),
+                    flags.http.options.access,
                     flags.connections.metrics(metricsLimiter),
                     counts());
         } catch (IOException e) {

@@ -3,7 +3,6 @@ package dev.nereid.distribution;
 import dev.nereid.distribution.client.RequestException;
 import dev.nereid.distribution.client.ServerClient;
 import dev.nereid.distribution.flags.ClientFlags;
-import dev.nereid.distribution.flags.Flag;
 import dev.nereid.distribution.flags.Flags;
 import dev.nereid.distribution.process.CommandContext;
 
@@ -24,10 +23,9 @@ final class UnloadAction implements ClientAction {
 
     @Override
     public void declare(Flags flags) {
-        change.declare(
-                flags,
-                Flag.toggle(
-                        "--dependents", "Unloads the models too that only this one needs.", () -> dependents = true));
+        change.declareModel(flags);
+        flags.toggle("--dependents", () -> dependents = true).help("Unloads the models too that only this one needs.");
+        change.declareFormat(flags);
     }
 
     @Override

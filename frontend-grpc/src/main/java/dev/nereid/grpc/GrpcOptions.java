@@ -8,6 +8,7 @@ import dev.nereid.api.tls.TlsFiles;
 import io.netty.util.internal.PlatformDependent;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.regex.Pattern;
 
 /**
@@ -29,16 +30,6 @@ public record GrpcOptions(
         Limits limits,
         Policy policy,
         Duration closeTimeout) {
-    /** Port 8001 of the loopback interface, messages of any size, no encryption, nothing restricted. */
-    public static final GrpcOptions DEFAULT = new GrpcOptions(
-            "127.0.0.1",
-            8001,
-            Messages.DEFAULT,
-            Connections.DEFAULT,
-            Limits.DEFAULT,
-            Policy.OPEN,
-            Duration.ofSeconds(30));
-
     private static final int MAX_PORT = 65_535;
 
     /**
@@ -57,10 +48,6 @@ public record GrpcOptions(
             int maxWaitingResponses,
             ResponseCompression compression,
             Duration controlDelay) {
-        /** Messages of any size, no compression. */
-        public static final Messages DEFAULT =
-                new Messages(Integer.MAX_VALUE, 4 * 1024 * 1024, 1024, ResponseCompression.NONE, Duration.ZERO);
-
         /** Checks the components. */
         public Messages {
             requireNonNull(compression, "compression");
@@ -83,10 +70,6 @@ public record GrpcOptions(
      */
     public record Connections(
             KeepAlive keepAlive, Optional<Duration> maxAge, Optional<Duration> maxAgeGrace, Optional<TlsFiles> tls) {
-        /** Connections of any age, not encrypted. */
-        public static final Connections DEFAULT =
-                new Connections(KeepAlive.DEFAULT, Optional.empty(), Optional.empty(), Optional.empty());
-
         /** Checks the components. */
         public Connections {
             requireNonNull(keepAlive, "keepAlive");
@@ -118,91 +101,15 @@ public record GrpcOptions(
             Optional<Duration> responseStall,
             Optional<Duration> handshakeTimeout,
             Optional<Duration> maxIdle) {
-        private static final long HEAP_BYTES_PER_CALL = 16 << 10;
-        private static final long MIN_TRANSPORT_BYTES = 32L << 20;
-
-        /**
-         * The default limits. They allow any number of connections, as many calls as fit the heap, and a minute for
-         * clients that do not read.
-         */
-        public static final Limits DEFAULT = new Limits(
-                ConnectionLimiter.unlimited(),
-                Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_BYTES_PER_CALL),
-                Math.max(MIN_TRANSPORT_BYTES, PlatformDependent.maxDirectMemory() / 4),
-                Math.max(MIN_TRANSPORT_BYTES, PlatformDependent.maxDirectMemory() / 2),
-                Optional.of(Duration.ofSeconds(60)),
-                Optional.of(Duration.ofSeconds(10)),
-                Optional.of(Duration.ofSeconds(620)));
-
         /** Checks the components. */
         public Limits {
             requireNonNull(openConnections, "openConnections");
-            check(openCalls > 0, "openCalls", openCalls);
-            check(unreadBytes > 0, "unreadBytes", unreadBytes);
-            check(transportBytes > 0, "transportBytes", transportBytes);
-            responseStall.ifPresent(time -> check(time.isPositive(), "responseStall", time));
-            handshakeTimeout.ifPresent(time -> check(time.isPositive(), "handshakeTimeout", time));
-            maxIdle.ifPresent(time -> check(time.isPositive(), "maxIdle", time));
-        }
-
-        /** Not the method of the options: the defaults of the options need these limits. */
-        private static void check(boolean isGood, String name, Object value) {
-            if (!isGood) {
-                throw new IllegalArgumentException(name + ": " + value + " (expected: > 0)");
-            }
-        }
-
-        /**
-         * Returns the same limits with another limiter of connections.
-         *
-         * @param limiter counts connections
-         * @return the changed limits
-         */
-        public Limits withOpenConnections(ConnectionLimiter limiter) {
-            return new Limits(
-                    limiter, openCalls, unreadBytes, transportBytes, responseStall, handshakeTimeout, maxIdle);
-        }
-
-        /**
-         * Returns the same limits with other limits of open calls and unread responses.
-         *
-         * @param calls the maximum number of open calls
-         * @param bytes the bytes of large responses that may wait for clients that do not read
-         * @return the changed limits
-         */
-        public Limits withUnread(long calls, long bytes) {
-            return new Limits(openConnections, calls, bytes, transportBytes, responseStall, handshakeTimeout, maxIdle);
-        }
-
-        /**
-         * Returns the same limits with another time for clients that do not read.
-         *
-         * @param time how long a client may read nothing while responses wait; empty for any time
-         * @return the changed limits
-         */
-        public Limits withResponseStall(Optional<Duration> time) {
-            return new Limits(openConnections, openCalls, unreadBytes, transportBytes, time, handshakeTimeout, maxIdle);
-        }
-
-        /**
-         * Returns the same limits with another time for handshakes.
-         *
-         * @param time how long the handshakes of TLS and HTTP/2 may take together; empty for any time
-         * @return the changed limits
-         */
-        public Limits withHandshakeTimeout(Optional<Duration> time) {
-            return new Limits(openConnections, openCalls, unreadBytes, transportBytes, responseStall, time, maxIdle);
-        }
-
-        /**
-         * Returns the same limits with another time for idle connections.
-         *
-         * @param time how long a connection may have no call; empty for any time
-         * @return the changed limits
-         */
-        public Limits withMaxIdle(Optional<Duration> time) {
-            return new Limits(
-                    openConnections, openCalls, unreadBytes, transportBytes, responseStall, handshakeTimeout, time);
+            requirePositive(openCalls, "openCalls");
+            requirePositive(unreadBytes, "unreadBytes");
+            requirePositive(transportBytes, "transportBytes");
+            responseStall.ifPresent(time -> requirePositive(time, "responseStall"));
+            handshakeTimeout.ifPresent(time -> requirePositive(time, "handshakeTimeout"));
+            maxIdle.ifPresent(time -> requirePositive(time, "maxIdle"));
         }
     }
 
@@ -215,13 +122,6 @@ public record GrpcOptions(
      * @param minPingInterval how long clients must wait between pings
      */
     public record KeepAlive(Duration time, Duration timeout, boolean withoutCalls, Duration minPingInterval) {
-        /**
-         * The default keep-alive. The server sends a ping after two hours of silence, and waits 20 seconds for the
-         * response; clients may ping every five minutes.
-         */
-        public static final KeepAlive DEFAULT =
-                new KeepAlive(Duration.ofHours(2), Duration.ofSeconds(20), false, Duration.ofMinutes(5));
-
         /** Checks the components. */
         public KeepAlive {
             requirePositive(time, "time");
@@ -237,9 +137,6 @@ public record GrpcOptions(
      * @param forwardedHeaders the pattern found in the names of headers that become parameters of inference requests
      */
     public record Policy(ApiAccess access, Optional<Pattern> forwardedHeaders) {
-        /** Nothing is restricted; no headers are forwarded. */
-        public static final Policy OPEN = new Policy(ApiAccess.OPEN, Optional.empty());
-
         /** Checks the components. */
         public Policy {
             requireNonNull(access, "access");
@@ -261,94 +158,15 @@ public record GrpcOptions(
     }
 
     /**
-     * Returns the same options with another address and port.
+     * Returns the default options with changes.
      *
-     * @param newAddress the address to listen on
-     * @param newPort the port to listen on; 0 for any that is free
-     * @return the changed options
+     * @param change sets the options that differ
+     * @return the options
      */
-    public GrpcOptions listenOn(String newAddress, int newPort) {
-        return new GrpcOptions(newAddress, newPort, messages, connections, limits, policy, closeTimeout);
-    }
-
-    /**
-     * Returns the same options with other messages.
-     *
-     * @param changed the options of messages
-     * @return the changed options
-     */
-    public GrpcOptions withMessages(Messages changed) {
-        return new GrpcOptions(address, port, changed, connections, limits, policy, closeTimeout);
-    }
-
-    /**
-     * Returns the same options with another limit of the length of messages.
-     *
-     * @param bytes the maximum length of a message
-     * @return the changed options
-     */
-    public GrpcOptions withMaxInboundMessageBytes(int bytes) {
-        return withMessages(new Messages(
-                bytes,
-                messages.flowControlWindowBytes(),
-                messages.maxWaitingResponses(),
-                messages.compression(),
-                messages.controlDelay()));
-    }
-
-    /**
-     * Returns the same options with other options of connections.
-     *
-     * @param changed the options of connections
-     * @return the changed options
-     */
-    public GrpcOptions withConnections(Connections changed) {
-        return new GrpcOptions(address, port, messages, changed, limits, policy, closeTimeout);
-    }
-
-    /**
-     * Returns the same options with other limits.
-     *
-     * @param changed the limits
-     * @return the changed options
-     */
-    public GrpcOptions withLimits(Limits changed) {
-        return new GrpcOptions(address, port, messages, connections, changed, policy, closeTimeout);
-    }
-
-    /**
-     * Returns the same options with another policy.
-     *
-     * @param changed the policy
-     * @return the changed options
-     */
-    public GrpcOptions withPolicy(Policy changed) {
-        return new GrpcOptions(address, port, messages, connections, limits, changed, closeTimeout);
-    }
-
-    /**
-     * Returns the same options with another timeout of closing.
-     *
-     * @param timeout how long calls in progress may take when the front end is closed
-     * @return the changed options
-     */
-    public GrpcOptions withCloseTimeout(Duration timeout) {
-        return new GrpcOptions(address, port, messages, connections, limits, policy, timeout);
-    }
-
-    /**
-     * Returns the same options with another delay of responses.
-     *
-     * @param delay the delay of responses of methods that do not infer; zero for none
-     * @return the changed options
-     */
-    public GrpcOptions withControlDelay(Duration delay) {
-        return withMessages(new Messages(
-                messages.maxInboundBytes(),
-                messages.flowControlWindowBytes(),
-                messages.maxWaitingResponses(),
-                messages.compression(),
-                delay));
+    public static GrpcOptions of(Consumer<Builder> change) {
+        Builder builder = new Builder();
+        change.accept(builder);
+        return builder.build();
     }
 
     private static void requirePositive(Duration duration, String name) {
@@ -357,9 +175,75 @@ public record GrpcOptions(
         }
     }
 
-    private static void requirePositive(int number, String name) {
+    private static void requirePositive(long number, String name) {
         if (number <= 0) {
             throw new IllegalArgumentException(name + ": " + number + " (expected: > 0)");
+        }
+    }
+
+    /**
+     * The options as fields with their defaults, which {@link GrpcOptions} and its records describe. Confined to one
+     * thread.
+     */
+    public static final class Builder {
+        private static final long HEAP_BYTES_PER_CALL = 16 << 10;
+        private static final long MIN_TRANSPORT_BYTES = 32L << 20;
+
+        public String address = "127.0.0.1";
+        public int port = 8001;
+        public Duration closeTimeout = Duration.ofSeconds(30);
+
+        public int maxInboundBytes = Integer.MAX_VALUE;
+        public int flowControlWindowBytes = 4 << 20;
+        public int maxWaitingResponses = 1024;
+        public ResponseCompression compression = ResponseCompression.NONE;
+        public Duration controlDelay = Duration.ZERO;
+
+        public Duration keepAliveTime = Duration.ofHours(2);
+        public Duration keepAliveTimeout = Duration.ofSeconds(20);
+        public boolean keepAliveWithoutCalls;
+        public Duration minPingInterval = Duration.ofMinutes(5);
+        public Optional<Duration> maxAge = Optional.empty();
+        public Optional<Duration> maxAgeGrace = Optional.empty();
+        public Optional<TlsFiles> tls = Optional.empty();
+
+        public ConnectionLimiter openConnections = ConnectionLimiter.unlimited();
+        public long openCalls = Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_BYTES_PER_CALL);
+        public long unreadBytes = Math.max(MIN_TRANSPORT_BYTES, PlatformDependent.maxDirectMemory() / 4);
+        public long transportBytes = Math.max(MIN_TRANSPORT_BYTES, PlatformDependent.maxDirectMemory() / 2);
+        public Optional<Duration> responseStall = Optional.of(Duration.ofSeconds(60));
+        public Optional<Duration> handshakeTimeout = Optional.of(Duration.ofSeconds(10));
+        public Optional<Duration> maxIdle = Optional.of(Duration.ofSeconds(620));
+
+        public ApiAccess access = ApiAccess.OPEN;
+        public Optional<Pattern> forwardedHeaders = Optional.empty();
+
+        /**
+         * Returns the options.
+         *
+         * @throws IllegalArgumentException if a value is out of its range
+         */
+        public GrpcOptions build() {
+            return new GrpcOptions(
+                    address,
+                    port,
+                    new Messages(
+                            maxInboundBytes, flowControlWindowBytes, maxWaitingResponses, compression, controlDelay),
+                    new Connections(
+                            new KeepAlive(keepAliveTime, keepAliveTimeout, keepAliveWithoutCalls, minPingInterval),
+                            maxAge,
+                            maxAgeGrace,
+                            tls),
+                    new Limits(
+                            openConnections,
+                            openCalls,
+                            unreadBytes,
+                            transportBytes,
+                            responseStall,
+                            handshakeTimeout,
+                            maxIdle),
+                    new Policy(access, forwardedHeaders),
+                    closeTimeout);
         }
     }
 }

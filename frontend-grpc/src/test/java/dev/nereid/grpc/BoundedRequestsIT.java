@@ -173,7 +173,7 @@ final class BoundedRequestsIT {
     @Test
     void countsFilesOnTheHeap() {
         try (frontend;
-                TestFrontend small = new TestFrontend(GrpcOptions.DEFAULT, 4 * MIB)) {
+                TestFrontend small = new TestFrontend(_ -> {}, 4 * MIB)) {
             small.client.withCompression("gzip").repositoryModelLoad(load(3 * MIB));
             assertThat(small.memory.bytesInUse()).isZero();
             assertThatThrownBy(() -> small.client.withCompression("gzip").repositoryModelLoad(load(5 * MIB)))

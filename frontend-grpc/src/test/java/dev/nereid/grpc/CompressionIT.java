@@ -30,7 +30,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -158,8 +157,10 @@ final class CompressionIT {
     }
 
     private static TestFrontend frontend(int maxBytes, ResponseCompression compression) {
-        TestFrontend frontend = new TestFrontend(GrpcOptions.DEFAULT.withMessages(
-                new GrpcOptions.Messages(maxBytes, 1 << 20, 1000, compression, Duration.ZERO)));
+        TestFrontend frontend = new TestFrontend(grpc -> {
+            grpc.maxInboundBytes = maxBytes;
+            grpc.compression = compression;
+        });
         frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
         return frontend;
     }

@@ -24,9 +24,9 @@ import io.grpc.health.v1.HealthGrpc;
 import io.grpc.stub.StreamObserver;
 import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
@@ -37,11 +37,11 @@ final class DelayedResponsesIT {
             request("m", "FP32", floats(1), 1).build();
 
     private static TestFrontend delaying(Duration delay) {
-        return delaying(GrpcOptions.DEFAULT.withControlDelay(delay));
+        return delaying(grpc -> grpc.controlDelay = delay);
     }
 
-    private static TestFrontend delaying(GrpcOptions options) {
-        TestFrontend frontend = new TestFrontend(options);
+    private static TestFrontend delaying(Consumer<GrpcOptions.Builder> change) {
+        TestFrontend frontend = new TestFrontend(change);
         frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
         return frontend;
     }
@@ -77,10 +77,10 @@ final class DelayedResponsesIT {
     @Test
     void sendsTheResponseOrTheErrorThen() {
         Duration delay = Duration.ofMillis(200);
-        GrpcOptions options = GrpcOptions.DEFAULT
-                .withControlDelay(delay)
-                .withPolicy(new GrpcOptions.Policy(ApiAccess.parse(List.of("model-config:k=v")), Optional.empty()));
-        try (TestFrontend frontend = delaying(options)) {
+        try (TestFrontend frontend = delaying(grpc -> {
+            grpc.controlDelay = delay;
+            grpc.access = ApiAccess.parse(List.of("model-config:k=v"));
+        })) {
             long start = System.nanoTime();
 
             assertThat(frontend.client.serverLive(LIVE).getLive()).isTrue();
@@ -97,8 +97,10 @@ final class DelayedResponsesIT {
 
     @Test
     void endsWaitingCallsWhenTheServerStops() throws Exception {
-        TestFrontend frontend = delaying(
-                GrpcOptions.DEFAULT.withControlDelay(Duration.ofHours(1)).withCloseTimeout(Duration.ofMillis(200)));
+        TestFrontend frontend = delaying(grpc -> {
+            grpc.controlDelay = Duration.ofHours(1);
+            grpc.closeTimeout = Duration.ofMillis(200);
+        });
         try (frontend) {
             CompletableFuture<ServerLiveResponse> response = new CompletableFuture<>();
             GRPCInferenceServiceGrpc.newStub(frontend.channel).serverLive(LIVE, new StreamObserver<>() {

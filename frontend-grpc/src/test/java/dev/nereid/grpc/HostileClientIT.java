@@ -140,7 +140,7 @@ final class HostileClientIT {
 
     @Test
     void refusesMessagesBeyondTheLimit() {
-        try (TestFrontend strict = new TestFrontend(GrpcOptions.DEFAULT.withMaxInboundMessageBytes(1000))) {
+        try (TestFrontend strict = new TestFrontend(grpc -> grpc.maxInboundBytes = 1000)) {
             strict.server.add(FakeModel.identity("fast", DataType.FP32, 64, -1));
             ModelInferRequest large =
                     request("fast", "FP32", floats(new float[300]), 1, 300).build();
@@ -169,7 +169,7 @@ final class HostileClientIT {
 
     @Test
     void refusesTypedContentsThatGrowBeyondTheLimit() {
-        try (TestFrontend strict = new TestFrontend(GrpcOptions.DEFAULT.withMaxInboundMessageBytes(1000))) {
+        try (TestFrontend strict = new TestFrontend(grpc -> grpc.maxInboundBytes = 1000)) {
             strict.server.add(FakeModel.identity("fast", DataType.INT64, 64, -1));
             ModelInferRequest.Builder growing = ModelInferRequest.newBuilder().setModelName("fast");
             var contents = growing.addInputsBuilder()
@@ -298,7 +298,7 @@ final class HostileClientIT {
 
     @Test
     void endsCallsThatDoNotEndInTime() throws Exception {
-        try (TestFrontend hasty = new TestFrontend(GrpcOptions.DEFAULT.withCloseTimeout(Duration.ofMillis(50)))) {
+        try (TestFrontend hasty = new TestFrontend(grpc -> grpc.closeTimeout = Duration.ofMillis(50))) {
             BlockingQueue<ReceivedRequest> waiting = new LinkedBlockingQueue<>();
             hasty.server.add(FakeModel.identity("slow", DataType.FP32, 64, -1).responding(waiting::add));
             CompletableFuture<Status.Code> end =

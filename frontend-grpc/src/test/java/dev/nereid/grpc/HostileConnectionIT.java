@@ -31,6 +31,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -41,15 +42,21 @@ import org.junit.jupiter.api.Timeout;
 final class HostileConnectionIT {
     private static final byte[] REQUEST =
             request("m", "FP32", floats(1, 2, 3, 4), 4).build().toByteArray();
-    private static final GrpcOptions.Limits LIMITS =
-            GrpcOptions.Limits.DEFAULT.withUnread(400, Long.MAX_VALUE).withResponseStall(Optional.empty());
 
-    private static TestFrontend start(GrpcOptions.Limits limits) {
-        return start(limits, Long.MAX_VALUE);
+    private static TestFrontend start(Consumer<GrpcOptions.Builder> change) {
+        return start(change, Long.MAX_VALUE);
     }
 
-    private static TestFrontend start(GrpcOptions.Limits limits, long memory) {
-        TestFrontend frontend = new TestFrontend(GrpcOptions.DEFAULT.withLimits(limits), memory);
+    /** Starts a front end with few calls and any number of unread bytes, for any time, but for what changes. */
+    private static TestFrontend start(Consumer<GrpcOptions.Builder> change, long memory) {
+        TestFrontend frontend = new TestFrontend(
+                grpc -> {
+                    grpc.openCalls = 400;
+                    grpc.unreadBytes = Long.MAX_VALUE;
+                    grpc.responseStall = Optional.empty();
+                    change.accept(grpc);
+                },
+                memory);
         frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
         return frontend;
     }
@@ -63,7 +70,7 @@ final class HostileConnectionIT {
 
     @Test
     void closesAConnectionThatReadsNothing() throws Exception {
-        try (TestFrontend frontend = start(LIMITS.withResponseStall(Optional.of(Duration.ofSeconds(1))));
+        try (TestFrontend frontend = start(grpc -> grpc.responseStall = Optional.of(Duration.ofSeconds(1)));
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
             client.call(1, REQUEST);
 
@@ -75,7 +82,7 @@ final class HostileConnectionIT {
 
     @Test
     void closesAConnectionWithManyCallsAndNoWindow() throws Exception {
-        try (TestFrontend frontend = start(LIMITS);
+        try (TestFrontend frontend = start(_ -> {});
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
             client.calls(100, REQUEST);
 
@@ -87,7 +94,7 @@ final class HostileConnectionIT {
 
     @Test
     void closesAConnectionThatGrantsWindowAndReadsNothing() throws Exception {
-        try (TestFrontend frontend = start(LIMITS.withResponseStall(Optional.of(Duration.ofSeconds(1))));
+        try (TestFrontend frontend = start(grpc -> grpc.responseStall = Optional.of(Duration.ofSeconds(1)));
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
             client.call(1, REQUEST);
 
@@ -106,7 +113,7 @@ final class HostileConnectionIT {
 
     @Test
     void keepsResponsesInFlightUntilTheyAreReadOrTheirClientGoes() throws Exception {
-        try (TestFrontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(_ -> {})) {
             try (RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
                 client.call(1, REQUEST);
                 TestFrontend.await(() -> frontend.server.requests().size() == 1);
@@ -120,7 +127,7 @@ final class HostileConnectionIT {
 
     @Test
     void closesThoseThatDoNotReadWhenTooMuchWaitsAndServesOthers() throws Exception {
-        try (TestFrontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(_ -> {})) {
             List<RawHttp2> clients = new ArrayList<>();
             for (int i = 0; i < 3; i++) {
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0);
@@ -137,7 +144,7 @@ final class HostileConnectionIT {
 
     @Test
     void refusesCallsBeyondTheLimitInTheWordsOfGrpc() throws Exception {
-        try (TestFrontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE));
+        try (TestFrontend frontend = start(grpc -> grpc.openCalls = 64);
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
             for (int call = 0; call < 80; call++) {
                 client.headers(2 * call + 1);
@@ -156,7 +163,7 @@ final class HostileConnectionIT {
 
     @Test
     void countsNoCallOfAClosedConnectionTwice() throws Exception {
-        try (TestFrontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(_ -> {})) {
             for (int i = 0; i < 10; i++) {
                 try (RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
                     for (int call = 0; call < 60; call++) {
@@ -179,7 +186,7 @@ final class HostileConnectionIT {
 
     @Test
     void closesCallsWithoutARequestOfManyConnections() throws Exception {
-        try (TestFrontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE))) {
+        try (TestFrontend frontend = start(grpc -> grpc.openCalls = 64)) {
             List<RawHttp2> clients = new ArrayList<>();
             for (int i = 0; i < 8; i++) {
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535);
@@ -224,9 +231,11 @@ final class HostileConnectionIT {
     @Test
     void servesManyCallsOfAConnectionWhileOthersKeepThoseWithoutARequestAndIdleConnections() throws Exception {
         ConnectionLimiter limiter = new ConnectionLimiter(0, 0);
-        GrpcOptions.Limits limits = LIMITS.withUnread(4096, Long.MAX_VALUE).withOpenConnections(limiter);
         List<RawHttp2> clients = new ArrayList<>();
-        try (TestFrontend frontend = start(limits)) {
+        try (TestFrontend frontend = start(grpc -> {
+            grpc.openCalls = 4096;
+            grpc.openConnections = limiter;
+        })) {
             BlockingQueue<ReceivedRequest> calls = new LinkedBlockingQueue<>();
             frontend.server.add(FakeModel.identity("slow", DataType.FP32, 0, -1).responding(calls::add));
             for (int i = 0; i < 100; i++) {
@@ -262,7 +271,7 @@ final class HostileConnectionIT {
 
     @Test
     void keepsStreamsOfRequestsWhenOthersTakeAllCalls() throws Exception {
-        try (TestFrontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(_ -> {})) {
             List<StreamClient> streams = new ArrayList<>();
             for (int i = 0; i < 70; i++) {
                 streams.add(StreamClient.open(frontend).send(request("m", "FP32", floats(1), 1)));
@@ -292,7 +301,7 @@ final class HostileConnectionIT {
 
     @Test
     void resetsCallsThatEndWithHeadersAndReleasesTheirBytes() throws Exception {
-        try (TestFrontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE));
+        try (TestFrontend frontend = start(grpc -> grpc.openCalls = 64);
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
             byte[] first = new byte[10_000];
             first[1] = 0x10; // one of 256 MiB
@@ -316,7 +325,7 @@ final class HostileConnectionIT {
 
     @Test
     void countsBytesOfMessagesAsTheyArrive() throws Exception {
-        try (TestFrontend frontend = start(LIMITS, 150_000);
+        try (TestFrontend frontend = start(_ -> {}, 150_000);
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
             byte[] first = new byte[10_000];
             first[1] = 0x10; // one of 256 MiB
@@ -344,7 +353,7 @@ final class HostileConnectionIT {
 
     @Test
     void countsNoSmallMessageWhoseRequestEndsInAFrameOfItsOwn() throws Exception {
-        try (TestFrontend frontend = start(LIMITS);
+        try (TestFrontend frontend = start(_ -> {});
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
             byte[] message = ByteBuffer.allocate(5 + REQUEST.length)
                     .put((byte) 0)
@@ -367,7 +376,7 @@ final class HostileConnectionIT {
 
     @Test
     void countsWhatFollowsASmallMessage() throws Exception {
-        try (TestFrontend frontend = start(LIMITS);
+        try (TestFrontend frontend = start(_ -> {});
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
             client.headers(1);
             client.frame(RawHttp2.DATA, 0, 1, new byte[] {0, 0, 0, 0, 1, 9});
@@ -384,7 +393,7 @@ final class HostileConnectionIT {
 
     @Test
     void forgetsMessagesThatWereReadWhenNothingArrived() throws Exception {
-        try (TestFrontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(_ -> {})) {
             BlockingQueue<ReceivedRequest> calls = new LinkedBlockingQueue<>();
             frontend.server.add(
                     FakeModel.identity("many", DataType.FP32, 0, -1).decoupled().responding(calls::add));
@@ -406,7 +415,7 @@ final class HostileConnectionIT {
 
     @Test
     void readsLongMessagesOnWorkersAndInOrder() throws Exception {
-        try (TestFrontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(_ -> {})) {
             int count = 3_000_000;
             ByteString bytes = floats(new float[count]);
             var large = request("m", "FP32", bytes, count).setId("large").build();
@@ -485,7 +494,7 @@ final class HostileConnectionIT {
     }
 
     private static void assertFlooded(Attack attack) throws IOException {
-        try (TestFrontend frontend = start(LIMITS);
+        try (TestFrontend frontend = start(_ -> {});
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
             Flood flood = new Flood(client);
             int sent = 0;
@@ -504,7 +513,7 @@ final class HostileConnectionIT {
     @Test
     void closesConnectionsBeyondTheLimit() throws Exception {
         ConnectionLimiter limiter = new ConnectionLimiter(2, 0);
-        try (TestFrontend frontend = start(LIMITS.withOpenConnections(limiter))) {
+        try (TestFrontend frontend = start(grpc -> grpc.openConnections = limiter)) {
             assertServes(frontend);
             try (RawHttp2 second = RawHttp2.connect(frontend.frontend.port(), 65_535);
                     RawHttp2 third = RawHttp2.silent(frontend.frontend.port())) {
@@ -518,7 +527,7 @@ final class HostileConnectionIT {
 
     @Test
     void closesConnectionsWithoutAPreface() throws Exception {
-        try (TestFrontend frontend = start(LIMITS.withHandshakeTimeout(Optional.of(Duration.ofMillis(200))));
+        try (TestFrontend frontend = start(grpc -> grpc.handshakeTimeout = Optional.of(Duration.ofMillis(200)));
                 RawHttp2 client = RawHttp2.silent(frontend.frontend.port())) {
             client.readToEnd();
         }
@@ -526,7 +535,7 @@ final class HostileConnectionIT {
 
     @Test
     void closesConnectionsWithoutCalls() throws Exception {
-        try (TestFrontend frontend = start(LIMITS.withMaxIdle(Optional.of(Duration.ofSeconds(1))));
+        try (TestFrontend frontend = start(grpc -> grpc.maxIdle = Optional.of(Duration.ofSeconds(1)));
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
             client.frame(RawHttp2.SETTINGS, 1, 0); // half of the following frame never arrives
             assertThat(client.readUntil(RawHttp2.GOAWAY).text()).contains("max_idle");
@@ -535,7 +544,7 @@ final class HostileConnectionIT {
 
     @Test
     void cutsTheStatusMessageOfAModel() {
-        try (TestFrontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(_ -> {})) {
             frontend.server.add(FakeModel.identity("bad", DataType.FP32, 0, -1)
                     .responding(call -> call.fail(ErrorCode.INTERNAL, "é".repeat(10_000_000))));
 
@@ -548,7 +557,7 @@ final class HostileConnectionIT {
 
     @Test
     void cutsTheNamesOfUnknownMethodsAndModels() {
-        try (TestFrontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(_ -> {})) {
             assertThat(failure(frontend, "é".repeat(5_000_000)).getDescription())
                     .contains("é…'")
                     .hasSizeLessThan(400);
@@ -557,7 +566,7 @@ final class HostileConnectionIT {
 
     @Test
     void cutsTheNamesOfUnknownMethods() {
-        try (TestFrontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(_ -> {})) {
             var unknown = GRPCInferenceServiceGrpc.getServerLiveMethod().toBuilder()
                     .setFullMethodName("inference.GRPCInferenceService/" + "x".repeat(3_000))
                     .build();
@@ -575,7 +584,7 @@ final class HostileConnectionIT {
 
     @Test
     void cutsWhatStreamsQuoteOfInputs() throws Exception {
-        try (TestFrontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(_ -> {})) {
             long[] dims = new long[30];
             Arrays.fill(dims, Long.MIN_VALUE);
             var request = request("m", "FP32", floats(1), dims);
@@ -602,7 +611,7 @@ final class HostileConnectionIT {
 
     @Test
     void refusesNegativeDimensionsInTheWordsOfTheReference() {
-        try (TestFrontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(_ -> {})) {
             TestFrontend.assertFails(
                     () -> frontend.client.modelInfer(
                             request("m", "FP32", floats(1, 2, 3, 4), 1, -4).build()),

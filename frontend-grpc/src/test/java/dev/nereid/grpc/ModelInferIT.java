@@ -450,7 +450,7 @@ final class ModelInferIT {
                 .addShape(1)
                 .setContents(InferTensorContents.newBuilder().addBytesContents(FOUR));
 
-        try (TestFrontend small = new TestFrontend(GrpcOptions.DEFAULT, 10)) {
+        try (TestFrontend small = new TestFrontend(_ -> {}, 10)) {
             small.server.add(FakeModel.identity("fp32", DataType.BYTES, 64, -1));
             assertFails(
                     () -> small.client.modelInfer(request.build()),

@@ -402,8 +402,10 @@ final class ModelStreamInferIT {
     @Test
     void delaysNoModelWhoseClientReadsLate() throws Exception {
         int count = 10_000;
-        try (TestFrontend narrow = new TestFrontend(GrpcOptions.DEFAULT.withMessages(
-                new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 10, ResponseCompression.NONE, Duration.ZERO)))) {
+        try (TestFrontend narrow = new TestFrontend(grpc -> {
+            grpc.flowControlWindowBytes = 1 << 20;
+            grpc.maxWaitingResponses = 10;
+        })) {
             narrow.server.add(flood(1024, (_, given) -> given < count));
             StreamClient client = StreamClient.open(narrow, new Metadata(), false)
                     .send(inferRequest("flood", "f"))
@@ -456,8 +458,10 @@ final class ModelStreamInferIT {
     @Test
     void pausesReadingWhileTheClientDoesNotRead() throws Exception {
         int count = 2000;
-        try (TestFrontend narrow = new TestFrontend(GrpcOptions.DEFAULT.withMessages(
-                new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 10, ResponseCompression.NONE, Duration.ZERO)))) {
+        try (TestFrontend narrow = new TestFrontend(grpc -> {
+            grpc.flowControlWindowBytes = 1 << 20;
+            grpc.maxWaitingResponses = 10;
+        })) {
             narrow.server.add(FakeModel.identity("fast", DataType.FP32, 64, -1));
             ByteString kilobyte = floats(new float[256]);
             StreamClient client = StreamClient.open(narrow, new Metadata(), false);

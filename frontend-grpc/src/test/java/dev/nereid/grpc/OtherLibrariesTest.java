@@ -25,7 +25,7 @@ final class OtherLibrariesTest {
             assertThatIllegalStateException()
                     .isThrownBy(() -> GrpcFrontend.start(
                             new FakeInferenceServer(memory),
-                            GrpcOptions.DEFAULT.listenOn("127.0.0.1", 0),
+                            GrpcOptions.of(grpc -> grpc.port = 0),
                             new EventLoopGroups(older, older, NioServerSocketChannel::new, Runnable::run)))
                     .withMessage(
                             "gRPC front end: Netty and gRPC of other versions (expected: Netty 4.2 and gRPC 1.81, or"

@@ -37,9 +37,10 @@ final class PolicyIT {
             request("m", "FP32", floats(1), 1).build();
 
     @AutoClose
-    private final TestFrontend frontend = new TestFrontend(GrpcOptions.DEFAULT.withPolicy(new GrpcOptions.Policy(
-            ApiAccess.parse(List.of("health,model-repository:admin-key=secret")),
-            Optional.of(Pattern.compile("my-|triton_|grpc|content")))));
+    private final TestFrontend frontend = new TestFrontend(grpc -> {
+        grpc.access = ApiAccess.parse(List.of("health,model-repository:admin-key=secret"));
+        grpc.forwardedHeaders = Optional.of(Pattern.compile("my-|triton_|grpc|content"));
+    });
 
     @BeforeEach
     void addModel() {
@@ -81,8 +82,8 @@ final class PolicyIT {
 
     @Test
     void restrictsStreamsLikeCalls() throws Exception {
-        try (TestFrontend restricted = new TestFrontend(GrpcOptions.DEFAULT.withPolicy(
-                new GrpcOptions.Policy(ApiAccess.parse(List.of("inference:k=v")), Optional.empty())))) {
+        try (TestFrontend restricted =
+                new TestFrontend(grpc -> grpc.access = ApiAccess.parse(List.of("inference:k=v")))) {
             Status end = StreamClient.open(restricted).halfClose().end();
 
             assertThat(end.getCode()).isEqualTo(UNAVAILABLE);

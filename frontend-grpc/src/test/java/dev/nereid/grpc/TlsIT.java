@@ -70,8 +70,7 @@ final class TlsIT {
 
     private static TestFrontend serve(TestIdentity identity, Optional<Path> roots) {
         TlsFiles tls = new TlsFiles(identity.certificate(), identity.key(), roots, Duration.ofMillis(20));
-        return new TestFrontend(GrpcOptions.DEFAULT.withConnections(new GrpcOptions.Connections(
-                GrpcOptions.KeepAlive.DEFAULT, Optional.empty(), Optional.empty(), Optional.of(tls))));
+        return new TestFrontend(grpc -> grpc.tls = Optional.of(tls));
     }
 
     private ManagedChannel connect(TestFrontend frontend, Path trusted, @Nullable TestIdentity own) throws Exception {

@@ -66,8 +66,7 @@ final class TransportOptionsIT {
     @ParameterizedTest
     @EnumSource(ResponseCompression.class)
     void compressesInferResponses(ResponseCompression compression) throws Exception {
-        try (TestFrontend frontend = new TestFrontend(GrpcOptions.DEFAULT.withMessages(
-                new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 1000, compression, Duration.ZERO)))) {
+        try (TestFrontend frontend = new TestFrontend(grpc -> grpc.compression = compression)) {
             frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
             Encoding encoding = new Encoding();
 
@@ -106,12 +105,10 @@ final class TransportOptionsIT {
 
     @Test
     void endsConnectionsThatAreTooOld() throws Exception {
-        GrpcOptions.Connections mayfly = new GrpcOptions.Connections(
-                GrpcOptions.KeepAlive.DEFAULT,
-                Optional.of(Duration.ofMillis(100)),
-                Optional.of(Duration.ofMillis(100)),
-                Optional.empty());
-        try (TestFrontend frontend = new TestFrontend(GrpcOptions.DEFAULT.withConnections(mayfly))) {
+        try (TestFrontend frontend = new TestFrontend(grpc -> {
+            grpc.maxAge = Optional.of(Duration.ofMillis(100));
+            grpc.maxAgeGrace = Optional.of(Duration.ofMillis(100));
+        })) {
             StreamClient stream = StreamClient.open(frontend);
 
             assertThat(stream.end().isOk()).isFalse();
@@ -120,12 +117,10 @@ final class TransportOptionsIT {
 
     @Test
     void infersOverSuccessiveConnections() {
-        GrpcOptions.Connections mayfly = new GrpcOptions.Connections(
-                GrpcOptions.KeepAlive.DEFAULT,
-                Optional.of(Duration.ofMillis(50)),
-                Optional.of(Duration.ofSeconds(10)),
-                Optional.empty());
-        try (TestFrontend frontend = new TestFrontend(GrpcOptions.DEFAULT.withConnections(mayfly))) {
+        try (TestFrontend frontend = new TestFrontend(grpc -> {
+            grpc.maxAge = Optional.of(Duration.ofMillis(50));
+            grpc.maxAgeGrace = Optional.of(Duration.ofSeconds(10));
+        })) {
             for (int i = 0; i < 200; i++) {
                 assertThat(GRPCInferenceServiceGrpc.newBlockingStub(frontend.channel)
                                 .withWaitForReady()

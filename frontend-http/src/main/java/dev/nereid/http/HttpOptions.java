@@ -2,13 +2,26 @@ package dev.nereid.http;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.frontend.ApiAccess;
+import dev.nereid.api.frontend.ConnectionLimiter;
+import dev.nereid.api.tls.TlsFiles;
 import dev.nereid.http.body.BodyLimits;
 import dev.nereid.http.connection.HttpConnectionOptions;
+import dev.nereid.http.connection.HttpTimeouts;
+import java.time.Duration;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.regex.Pattern;
 
 /**
  * Options of the HTTP front end. Immutable.
+ *
+ * {@snippet :
+ * HttpOptions options = HttpOptions.of(http -> {
+ *     http.port = 0;
+ *     http.maxRequestBytes = 1L << 30;
+ * });
+ * }
  *
  * @param address the address to listen on
  * @param port the port to listen on, or 0 for any that is free
@@ -26,19 +39,6 @@ public record HttpOptions(
         Optional<Pattern> forwardedHeaders,
         HttpSecurity security,
         HttpConnectionOptions connections) {
-    /**
-     * The default options. They are port 8000 of the loopback address; 64 MiB of JSON, 256 KiB of it on an event loop,
-     * 2 GiB in all; a close timeout of 30 seconds.
-     */
-    public static final HttpOptions DEFAULT = new HttpOptions(
-            "127.0.0.1",
-            8000,
-            1,
-            BodyLimits.DEFAULT,
-            Optional.empty(),
-            HttpSecurity.NONE,
-            HttpConnectionOptions.unlimited());
-
     private static final int MAX_PORT = 65535;
 
     /** Validates the components. */
@@ -57,6 +57,18 @@ public record HttpOptions(
     }
 
     /**
+     * Returns the default options with changes.
+     *
+     * @param change sets the options that differ
+     * @return the options
+     */
+    public static HttpOptions of(Consumer<Builder> change) {
+        Builder builder = new Builder();
+        change.accept(builder);
+        return builder.build();
+    }
+
+    /**
      * Returns the default number of event loops: half the processors, since instances need the others.
      *
      * @param processors the number of processors of the server
@@ -67,78 +79,60 @@ public record HttpOptions(
     }
 
     /**
-     * Returns the same options with another address and port.
-     *
-     * @param newAddress the address to listen on
-     * @param newPort the port to listen on, or 0 for any that is free
-     * @return the new options
+     * The options as fields with their defaults, which the records describe: {@link HttpOptions}, {@link BodyLimits},
+     * {@link HttpSecurity}, {@link HttpConnectionOptions} and {@link HttpTimeouts}. Confined to one thread.
      */
-    public HttpOptions withAddress(String newAddress, int newPort) {
-        return new HttpOptions(newAddress, newPort, eventLoops, bodyLimits, forwardedHeaders, security, connections);
-    }
+    public static final class Builder {
+        public String address = "127.0.0.1";
+        public int port = 8000;
+        public int eventLoops = 1;
+        public Optional<Pattern> forwardedHeaders = Optional.empty();
 
-    /**
-     * Returns the same options with other body limits.
-     *
-     * @param json the largest JSON text that is accepted
-     * @param request the largest request body that is accepted
-     * @return the new options
-     */
-    public HttpOptions withBodyLimits(long json, long request) {
-        return withLimits(new BodyLimits(json, request, bodyLimits.maxInlineBytes()));
-    }
+        public long maxJsonBytes = 64L << 20;
+        public long maxRequestBytes = 2L << 30;
+        public long maxInlineBytes = 256L << 10;
 
-    /**
-     * Returns the same options with another number of event loops.
-     *
-     * @param count the number of event loops
-     * @return the new options
-     */
-    public HttpOptions withEventLoops(int count) {
-        return new HttpOptions(address, port, count, bodyLimits, forwardedHeaders, security, connections);
-    }
+        public ApiAccess access = ApiAccess.OPEN;
+        public Optional<TlsFiles> tls = Optional.empty();
 
-    /**
-     * Returns the same options with another limit of JSON that event loops read and write.
-     *
-     * @param maxBytes the largest JSON text that an event loop reads, and the maximum bytes of tensors that it writes as
-     *     JSON; workers read and write larger ones
-     * @return the new options
-     */
-    public HttpOptions withMaxInlineBytes(long maxBytes) {
-        return withLimits(new BodyLimits(bodyLimits.maxJsonBytes(), bodyLimits.maxRequestBytes(), maxBytes));
-    }
+        public ConnectionLimiter limiter = ConnectionLimiter.unlimited();
+        public Duration drainWindow = Duration.ZERO;
+        public Duration closeTimeout = Duration.ofSeconds(30);
 
-    /**
-     * Returns the same options with headers that become request parameters.
-     *
-     * @param pattern matches the names of those headers
-     * @return the new options
-     */
-    public HttpOptions withForwardedHeaders(Pattern pattern) {
-        return new HttpOptions(address, port, eventLoops, bodyLimits, Optional.of(pattern), security, connections);
-    }
+        public Duration headerTimeout = Duration.ofSeconds(30);
+        public long minBodyBytesPerSecond = 1024;
+        public Duration bodyGrace = Duration.ofSeconds(10);
+        /** Longer than load balancers and pools of clients keep idle connections. */
+        public Duration idleTimeout = Duration.ofSeconds(620);
 
-    /**
-     * Returns the same options with other security.
-     *
-     * @return the new options
-     */
-    public HttpOptions withSecurity(HttpSecurity newSecurity) {
-        return new HttpOptions(address, port, eventLoops, bodyLimits, forwardedHeaders, newSecurity, connections);
-    }
+        public Duration tlsHandshakeTimeout = Duration.ofSeconds(10);
+        public Duration responseStallTimeout = Duration.ofSeconds(60);
 
-    /**
-     * Returns the same options with other connection options.
-     *
-     * @param newConnections the connection options
-     * @return the new options
-     */
-    public HttpOptions withConnections(HttpConnectionOptions newConnections) {
-        return new HttpOptions(address, port, eventLoops, bodyLimits, forwardedHeaders, security, newConnections);
-    }
+        /**
+         * Returns the options.
+         *
+         * @throws IllegalArgumentException if a value is out of its range
+         */
+        public HttpOptions build() {
+            return new HttpOptions(
+                    address,
+                    port,
+                    eventLoops,
+                    new BodyLimits(maxJsonBytes, maxRequestBytes, maxInlineBytes),
+                    forwardedHeaders,
+                    new HttpSecurity(access, tls),
+                    new HttpConnectionOptions(limiter, timeouts(), drainWindow, closeTimeout));
+        }
 
-    private HttpOptions withLimits(BodyLimits newLimits) {
-        return new HttpOptions(address, port, eventLoops, newLimits, forwardedHeaders, security, connections);
+        /** Returns the timeouts of connections. */
+        public HttpTimeouts timeouts() {
+            return new HttpTimeouts(
+                    headerTimeout,
+                    minBodyBytesPerSecond,
+                    bodyGrace,
+                    idleTimeout,
+                    tlsHandshakeTimeout,
+                    responseStallTimeout);
+        }
     }
 }

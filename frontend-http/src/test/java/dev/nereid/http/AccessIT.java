@@ -102,9 +102,10 @@ class AccessIT {
     @ParameterizedTest
     @CsvSource({"POST, /v2/models/id/infer, 403", "POST, /v2/nope, 404", "PUT, /v2/health/live, 405"})
     void readsNoMoreOfARefusedBodyThanOfJson(String method, String path, int status) throws IOException {
-        frontend = new RunningFrontend(RunningFrontend.OPTIONS
-                .withBodyLimits(1 << 20, 1L << 40)
-                .withSecurity(HttpSecurity.NONE.withAccess(ApiAccess.parse(List.of("inference:admin=x")))));
+        frontend = new RunningFrontend(RunningFrontend.options(http -> {
+            http.maxRequestBytes = 1L << 40;
+            http.access = ApiAccess.parse(List.of("inference:admin=x"));
+        }));
         String header = method + " " + path + " HTTP/1.1\r\nHost: x\r\nInference-Header-Content-Length: 0\r\n";
         long maxBytes = 144L << 20;
 
@@ -138,7 +139,7 @@ class AccessIT {
     }
 
     private void start(String restriction) throws IOException {
-        frontend = new RunningFrontend(RunningFrontend.OPTIONS.withSecurity(
-                HttpSecurity.NONE.withAccess(ApiAccess.parse(List.of(restriction)))));
+        frontend = new RunningFrontend(
+                RunningFrontend.options(http -> http.access = ApiAccess.parse(List.of(restriction))));
     }
 }

@@ -21,7 +21,7 @@ final class OtherLibrariesTest {
         try (LeakCheckingMemory memory = new LeakCheckingMemory()) {
             assertThatIllegalStateException()
                     .isThrownBy(() -> HttpFrontend.start(
-                            vertx, new FakeInferenceServer(memory), HttpOptions.DEFAULT.withAddress("127.0.0.1", 0)))
+                            vertx, new FakeInferenceServer(memory), HttpOptions.of(http -> http.port = 0)))
                     .withMessage(
                             "HTTP front end: Vert.x and Netty of other versions (expected: Vert.x 5.1 and Netty 4.2, or"
                                     + " later; import their BOMs before other BOMs): " + missing)

@@ -326,7 +326,7 @@ class RoutesIT {
 
     @Test
     void reportsAPortInUseInOneLine() {
-        HttpOptions options = RunningFrontend.OPTIONS.withAddress("127.0.0.1", frontend.http.port());
+        HttpOptions options = RunningFrontend.options(http -> http.port = frontend.http.port());
 
         assertThatThrownBy(() -> new RunningFrontend(options))
                 .isInstanceOf(IOException.class)
@@ -336,7 +336,7 @@ class RoutesIT {
 
     @Test
     void servesFromSeveralEventLoops() throws IOException {
-        try (RunningFrontend several = new RunningFrontend(RunningFrontend.OPTIONS.withEventLoops(3))) {
+        try (RunningFrontend several = new RunningFrontend(RunningFrontend.options(http -> http.eventLoops = 3))) {
             for (int i = 0; i < 6; i++) {
                 try (RawHttpConnection connection = several.connect()) {
                     assertThat(connection

@@ -1,7 +1,6 @@
 package dev.nereid.http;
 
 import dev.nereid.api.memory.TensorMemory;
-import dev.nereid.http.connection.HttpConnectionOptions;
 import dev.nereid.http.json.JsonMemoryLimiter;
 import dev.nereid.spi.DataType;
 import dev.nereid.testkit.FakeInferenceServer;
@@ -10,18 +9,27 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import io.vertx.core.Vertx;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.function.Consumer;
 
 /** A front end with a fake server. Closing it checks that all tensor memory was freed. */
 public final class RunningFrontend implements AutoCloseable {
-    public static final HttpOptions OPTIONS = HttpOptions.DEFAULT
-            .withAddress("127.0.0.1", 0)
-            .withBodyLimits(1 << 20, 16 << 20)
-            .withConnections(HttpConnectionOptions.unlimited().withCloseTimeout(Duration.ofSeconds(10)));
+    public static final HttpOptions OPTIONS = options(_ -> {});
 
     public final LeakCheckingMemory memory;
     public final FakeInferenceServer server;
     public final HttpFrontend http;
     private final Vertx vertx = Vertx.vertx();
+
+    /** Returns options of a small front end on a free port, with changes. */
+    public static HttpOptions options(Consumer<HttpOptions.Builder> change) {
+        return HttpOptions.of(http -> {
+            http.port = 0;
+            http.maxJsonBytes = 1 << 20;
+            http.maxRequestBytes = 16 << 20;
+            http.closeTimeout = Duration.ofSeconds(10);
+            change.accept(http);
+        });
+    }
 
     public RunningFrontend(HttpOptions options) throws IOException {
         this(options, new LeakCheckingMemory());

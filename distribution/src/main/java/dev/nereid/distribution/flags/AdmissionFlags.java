@@ -23,33 +23,19 @@ final class AdmissionFlags {
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
-        flags.add(
-                Flag.of(
-                        "--max-inflight-requests",
-                        FlagValue.AMOUNT,
-                        "How many requests may be in flight at a time, to all models together: received and not yet"
-                                + " completed. More are refused at once with 503 or UNAVAILABLE and a retry time."
-                                + " 0: any number. Default: one for each 16 KiB of the largest heap, at most"
-                                + " 100000.",
-                        value -> requests = value),
-                Flag.of(
-                        "--max-inflight-bytes",
-                        FlagValue.AMOUNT_OF_BYTES,
-                        "How many bytes the inputs of the requests in flight may have, those to all models together."
-                                + " 0: as many as there is memory for. Default: three quarters of"
-                                + " --tensor-memory-pool-byte-size.",
-                        value -> bytes = OptionalLong.of(value)),
-                Flag.of(
-                        "--model-max-inflight-requests",
-                        FlagValue.AMOUNT,
-                        "How many requests may be in flight to each version of a model. 0: any number. Default: 0.",
-                        value -> modelRequests = value),
-                Flag.of(
-                        "--model-max-inflight-bytes",
-                        FlagValue.AMOUNT_OF_BYTES,
-                        "How many bytes the inputs of the requests in flight to each version of a model may have."
-                                + " 0: any number. Default: 0.",
-                        value -> modelBytes = value));
+        flags.add("--max-inflight-requests", FlagValue.AMOUNT, v -> requests = v)
+                .help("How many requests may be in flight at a time, to all models together: received and not yet"
+                        + " completed. More are refused at once with 503 or UNAVAILABLE and a retry time. 0: any"
+                        + " number. Default: one for each 16 KiB of the largest heap, at most 100000.");
+        flags.add("--max-inflight-bytes", FlagValue.AMOUNT_OF_BYTES, v -> bytes = OptionalLong.of(v))
+                .help("How many bytes the inputs of the requests in flight may have, those to all models together. 0:"
+                        + " as many as there is memory for. Default: three quarters of"
+                        + " --tensor-memory-pool-byte-size.");
+        flags.add("--model-max-inflight-requests", FlagValue.AMOUNT, modelRequests, v -> modelRequests = v)
+                .help("How many requests may be in flight to each version of a model. 0: any number.");
+        flags.add("--model-max-inflight-bytes", FlagValue.AMOUNT_OF_BYTES, modelBytes, v -> modelBytes = v)
+                .help("How many bytes the inputs of the requests in flight to each version of a model may have. 0:"
+                        + " any number.");
     }
 
     /** Returns the maximum of input bytes in flight; 0 for no limit. */

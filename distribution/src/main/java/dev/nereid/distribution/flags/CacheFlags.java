@@ -17,25 +17,15 @@ final class CacheFlags {
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
-        flags.add(
-                Flag.of(
-                        "--cache-config",
-                        FlagValue.CACHE_SETTING,
-                        "A setting of the response cache, for models with response_cache, as in local,size=1048576 or"
-                                + " redis,host=127.0.0.1. May be given several times, for one cache. Default: no"
-                                + " cache. The user and password of redis may also be the environment variables"
-                                + " TRITONCACHE_REDIS_USERNAME and TRITONCACHE_REDIS_PASSWORD.",
-                        settings::add),
-                Flag.of(
-                        "--cache-directory",
-                        FlagValue.DIRECTORY,
-                        "A directory of cache plugins besides the server's own.",
-                        directories::add),
-                Flag.of(
-                        "--response-cache-byte-size",
-                        FlagValue.BODY_BYTES,
-                        "Deprecated: the same as --cache-config=local,size=BYTES.",
-                        value -> localBytes = Optional.of(value)));
+        flags.add("--cache-config", FlagValue.CACHE_SETTING, settings::add)
+                .help("A setting of the response cache, for models with response_cache, as in local,size=1048576 or"
+                        + " redis,host=127.0.0.1. May be given several times, for one cache. Default: no cache. The"
+                        + " user and password of redis may also be the environment variables"
+                        + " TRITONCACHE_REDIS_USERNAME and TRITONCACHE_REDIS_PASSWORD.");
+        flags.add("--cache-directory", FlagValue.DIRECTORY, directories::add)
+                .help("A directory of cache plugins besides the server's own.");
+        flags.add("--response-cache-byte-size", FlagValue.BODY_BYTES, v -> localBytes = Optional.of(v))
+                .help("Deprecated: the same as --cache-config=local,size=BYTES.");
     }
 
     /**

@@ -41,22 +41,11 @@ public final class ClientFlags {
 
     /** Adds the flags that set these fields. */
     public void declare(Flags flags) {
-        flags.add(
-                Flag.of(
-                        "--url",
-                        URL,
-                        "The HTTP address of the server. Default: http://localhost:8000.",
-                        value -> url = value),
-                Flag.of(
-                        "--header",
-                        HEADER,
-                        "A header of each request, such as that of --http-restricted-api. May be given several times.",
-                        value -> headers.put(value.getKey(), value.getValue())),
-                Flag.of(
-                        "--timeout-secs",
-                        FlagValue.COUNT,
-                        "How long a request may take. Default: " + timeout.toSeconds() + ".",
-                        value -> timeout = Duration.ofSeconds(value)));
+        flags.add("--url", URL, url, v -> url = v).help("The HTTP address of the server.");
+        flags.add("--header", HEADER, value -> headers.put(value.getKey(), value.getValue()))
+                .help("A header of each request, such as that of --http-restricted-api. May be given several times.");
+        flags.add("--timeout-secs", FlagValue.COUNT, v -> timeout = Duration.ofSeconds(v))
+                .help("How long a request may take. Default: " + timeout.toSeconds() + ".");
     }
 
     /** Returns the options of requests. */

@@ -7,6 +7,7 @@ import java.util.Optional;
  * only.
  */
 final class CompatibilityFlags {
+    private static final String NOT_SHARED = "several servers do not share a port";
     private static final String NO_TRACE = "traces are not supported yet";
     private static final String NO_SAGEMAKER = "there is no SageMaker endpoint";
     private static final String NO_VERTEX_AI = "there is no Vertex AI endpoint";
@@ -20,74 +21,51 @@ final class CompatibilityFlags {
 
     /** Adds the flags. */
     static void declare(Flags flags) {
-        declarePorts(flags);
-        declareGpus(flags);
-        declareTraces(flags);
-        declareClouds(flags);
+        add(flags, "--reuse-http-port", FlagValue.TRUTH, NOT_SHARED, "Whether several servers share the HTTP port.");
+        add(flags, "--reuse-grpc-port", FlagValue.TRUTH, NOT_SHARED, "Whether several servers share the gRPC port.");
+        String plugins = "they are plugins of --backend-directory";
+        add(flags, "--repoagent-directory", FlagValue.DIRECTORY, plugins, "A directory of repository agents.");
+        String threads = "threads of instances do";
+        add(flags, "--buffer-manager-thread-count", FlagValue.NUMBER, threads, "How many threads copy tensors.");
+        String states = "states on a GPU do not grow yet";
+        String range = "The size of the address range of growable states on a GPU.";
+        add(flags, "--cuda-virtual-address-size", BYTES_OF_GPU, states, range);
+        add(flags, "--trace-config", FlagValue.SETTING, NO_TRACE, "A setting of traces.");
+        add(flags, "--trace-file", ANY, NO_TRACE, "The file of traces.");
+        add(flags, "--trace-level", ANY, NO_TRACE, "What traces contain.");
+        add(flags, "--trace-rate", ANY, NO_TRACE, "The rate of traced requests.");
+        add(flags, "--trace-count", ANY, NO_TRACE, "The number of traces.");
+        add(flags, "--trace-log-frequency", ANY, NO_TRACE, "How many traces a file contains.");
+        addRefused(flags, "--allow-sagemaker", NO_SAGEMAKER, "Whether there is a SageMaker endpoint.");
+        add(flags, "--sagemaker-port", FlagValue.PORT, NO_SAGEMAKER, "Its port.");
+        add(flags, "--sagemaker-safe-port-range", ANY, NO_SAGEMAKER, "The ports that it may use.");
+        add(flags, "--sagemaker-thread-count", FlagValue.COUNT, NO_SAGEMAKER, "Its threads.");
+        addRefused(flags, "--allow-vertex-ai", NO_VERTEX_AI, "Whether there is a Vertex AI endpoint.");
+        add(flags, "--vertex-ai-port", FlagValue.PORT, NO_VERTEX_AI, "Its port.");
+        add(flags, "--vertex-ai-thread-count", FlagValue.COUNT, NO_VERTEX_AI, "Its threads.");
+        add(flags, "--vertex-ai-default-model", ANY, NO_VERTEX_AI, "Its model.");
     }
 
-    private static void declarePorts(Flags flags) {
-        String notShared = "several servers do not share a port";
-        flags.add(
-                Flag.withoutEffect(
-                        "--reuse-http-port",
-                        FlagValue.TRUTH,
-                        "Whether several servers share the HTTP port.",
-                        notShared),
-                Flag.withoutEffect(
-                        "--reuse-grpc-port",
-                        FlagValue.TRUTH,
-                        "Whether several servers share the gRPC port.",
-                        notShared),
-                Flag.withoutEffect(
-                        "--repoagent-directory",
-                        FlagValue.DIRECTORY,
-                        "A directory of repository agents.",
-                        "they are plugins of --backend-directory"),
-                Flag.withoutEffect(
-                        "--buffer-manager-thread-count",
-                        FlagValue.NUMBER,
-                        "How many threads copy tensors.",
-                        "threads of instances do"));
+    /**
+     * Adds a flag of the reference server that has no effect here. Its value is checked, and a line says why.
+     *
+     * @param value the type of its values
+     * @param unused why it has no effect
+     * @param description its effect on the reference server
+     */
+    static void add(Flags flags, String name, FlagValue<?> value, String unused, String description) {
+        flags.add(name, value, _ -> {})
+                .help(description + " Accepted for compatibility, without effect: " + unused + ".")
+                .notice("accepted, without effect: " + unused);
     }
 
-    private static void declareGpus(Flags flags) {
-        flags.add(Flag.withoutEffect(
-                "--cuda-virtual-address-size",
-                BYTES_OF_GPU,
-                "The size of the address range of growable states on a GPU.",
-                "states on a GPU do not grow yet"));
-    }
-
-    private static void declareTraces(Flags flags) {
-        flags.add(
-                Flag.withoutEffect("--trace-config", FlagValue.SETTING, "A setting of traces.", NO_TRACE),
-                Flag.withoutEffect("--trace-file", ANY, "The file of traces.", NO_TRACE),
-                Flag.withoutEffect("--trace-level", ANY, "What traces contain.", NO_TRACE),
-                Flag.withoutEffect("--trace-rate", ANY, "The rate of traced requests.", NO_TRACE),
-                Flag.withoutEffect("--trace-count", ANY, "The number of traces.", NO_TRACE),
-                Flag.withoutEffect("--trace-log-frequency", ANY, "How many traces a file contains.", NO_TRACE));
-    }
-
-    private static void declareClouds(Flags flags) {
-        flags.add(
-                refused("--allow-sagemaker", "Whether there is a SageMaker endpoint.", NO_SAGEMAKER),
-                Flag.withoutEffect("--sagemaker-port", FlagValue.PORT, "Its port.", NO_SAGEMAKER),
-                Flag.withoutEffect("--sagemaker-safe-port-range", ANY, "The ports that it may use.", NO_SAGEMAKER),
-                Flag.withoutEffect("--sagemaker-thread-count", FlagValue.COUNT, "Its threads.", NO_SAGEMAKER),
-                refused("--allow-vertex-ai", "Whether there is a Vertex AI endpoint.", NO_VERTEX_AI),
-                Flag.withoutEffect("--vertex-ai-port", FlagValue.PORT, "Its port.", NO_VERTEX_AI),
-                Flag.withoutEffect("--vertex-ai-thread-count", FlagValue.COUNT, "Its threads.", NO_VERTEX_AI),
-                Flag.withoutEffect("--vertex-ai-default-model", ANY, "Its model.", NO_VERTEX_AI));
-    }
-
-    /** Declares a flag that can only be off, since a client would wait for the missing feature. */
-    private static Flag refused(String name, String description, String reason) {
+    /** Adds a flag that can only be off, since a client would wait for the missing feature. */
+    private static void addRefused(Flags flags, String name, String reason, String description) {
         FlagValue<Boolean> off = new FlagValue<>(
                 FlagValue.TRUTH.label(),
                 "false: " + reason + "; the HTTP port serves the KServe protocol",
                 text -> FlagValue.TRUTH.reader().apply(text).filter(on -> !on));
-        return Flag.of(name, off, description + " Only false: " + reason + ".", _ -> {});
+        flags.add(name, off, _ -> {}).help(description + " Only false: " + reason + ".");
     }
 
     private static FlagValue<String> form(String label, String expected, String pattern) {

@@ -9,9 +9,9 @@ public final class EndpointFlags {
     public final HttpFlags http = new HttpFlags();
     public final GrpcFlags grpc = new GrpcFlags();
     public final MetricsFlags metrics = new MetricsFlags();
-    public final ConnectionFlags connections = new ConnectionFlags();
+    public final ConnectionFlags connections = new ConnectionFlags(http.options, grpc.options);
 
-    /** Adds the flags that set these fields. */
+    /** Adds the flags. */
     public void declare(Flags flags) {
         http.declare(flags);
         grpc.declare(flags);
@@ -31,10 +31,10 @@ public final class EndpointFlags {
         grpc.check();
         List<PortBinding> bindings = new ArrayList<>(); // a disabled endpoint may have any port
         if (http.allow) {
-            bindings.add(new PortBinding("--http-port", http.address, http.port));
+            bindings.add(new PortBinding("--http-port", http.options.address, http.options.port));
         }
         if (grpc.allow) {
-            bindings.add(new PortBinding("--grpc-port", grpc.address, grpc.port));
+            bindings.add(new PortBinding("--grpc-port", grpc.options.address, grpc.options.port));
         }
         if (metrics.allow) {
             bindings.add(new PortBinding("--metrics-port", metricsAddress(), metrics.port));

@@ -6,12 +6,13 @@ final class ErrorFlags {
 
     /** Adds the flag. */
     void declare(Flags flags) {
-        flags.add(Flag.of(
-                "--client-errors-as-bad-request",
-                FlagValue.TRUTH,
-                "Whether client errors that the reference server reports as 500 and INTERNAL, such as broken JSON,"
-                        + " are reported as 400 and INVALID_ARGUMENT. Default: false.",
-                value -> clientErrorsAsBadRequest = value));
+        flags.add(
+                        "--client-errors-as-bad-request",
+                        FlagValue.TRUTH,
+                        clientErrorsAsBadRequest,
+                        v -> clientErrorsAsBadRequest = v)
+                .help("Whether client errors that the reference server reports as 500 and INTERNAL, such as broken"
+                        + " JSON, are reported as 400 and INVALID_ARGUMENT.");
     }
 
     /** Returns whether client errors have INVALID_ARGUMENT in place of INTERNAL. */

@@ -14,6 +14,7 @@ import java.util.OptionalInt;
 import java.util.function.Function;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
+import java.util.stream.Stream;
 
 /**
  * A type of flag values, with its parser. Immutable.
@@ -21,12 +22,11 @@ import java.util.regex.PatternSyntaxException;
  * @param label the placeholder of the value in the help text
  * @param expected the form of values, for errors
  * @param reader parses a value; empty if it is invalid
+ * @param writer writes a value as the reader parses it, for the help text
  * @param <T> the parsed type
  */
-public record FlagValue<T>(String label, String expected, Function<String, Optional<T>> reader) {
-    /** The default address of a port. */
-    static final String LOOPBACK = "127.0.0.1";
-
+public record FlagValue<T>(
+        String label, String expected, Function<String, Optional<T>> reader, Function<T, Object> writer) {
     static final int MAX_PORT = 65_535;
     private static final String PORT_EXPECTED = "a port from 0 to " + MAX_PORT + ", 0 for any that is free";
 
@@ -37,6 +37,16 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
                 case "false", "off", "0" -> Optional.of(false);
                 default -> Optional.empty();
             });
+
+    /** Creates a type of values that are written as their {@code toString} is. */
+    public FlagValue(String label, String expected, Function<String, Optional<T>> reader) {
+        this(label, expected, reader, value -> value);
+    }
+
+    /** Returns a value as text, for the help text. */
+    String text(T value) {
+        return String.valueOf(writer.apply(value));
+    }
 
     /** A port; {@link #checkPort} checks its range. */
     static final FlagValue<Integer> PORT =
@@ -64,19 +74,22 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
             "N",
             "a whole number of seconds",
             text -> whole(text, Integer.MIN_VALUE, Integer.MAX_VALUE)
-                    .map(seconds -> Duration.ofSeconds(Math.max(0, seconds))));
+                    .map(seconds -> Duration.ofSeconds(Math.max(0, seconds))),
+            Duration::toSeconds);
 
     /** A duration in milliseconds, at least 1. */
     static final FlagValue<Duration> MILLIS = new FlagValue<>(
             "MS",
             "a whole number of milliseconds, 1 or more",
-            text -> whole(text, 1, Integer.MAX_VALUE).map(Duration::ofMillis));
+            text -> whole(text, 1, Integer.MAX_VALUE).map(Duration::ofMillis),
+            Duration::toMillis);
 
-    /** A duration in milliseconds, 0 included. */
-    static final FlagValue<Duration> MILLIS_OR_NONE = new FlagValue<>(
+    /** A limit in milliseconds; 0 for none. */
+    static final FlagValue<Optional<Duration>> MILLIS_OR_NONE = new FlagValue<>(
             "MS",
             "a whole number of milliseconds, 0 or more",
-            text -> whole(text, 0, Integer.MAX_VALUE).map(Duration::ofMillis));
+            text -> whole(text, 0, Integer.MAX_VALUE).map(number -> limit(Duration.ofMillis(number))),
+            limit -> limit.orElse(Duration.ZERO).toMillis());
 
     /** A count, 0 included. */
     static final FlagValue<Integer> NUMBER =
@@ -96,13 +109,7 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
 
     /** The compression level of responses. */
     static final FlagValue<ResponseCompression> COMPRESSION =
-            new FlagValue<>("LEVEL", "none, low, medium or high", text -> switch (text.toLowerCase(Locale.ROOT)) {
-                case "none" -> Optional.of(ResponseCompression.NONE);
-                case "low" -> Optional.of(ResponseCompression.LOW);
-                case "medium" -> Optional.of(ResponseCompression.MEDIUM);
-                case "high" -> Optional.of(ResponseCompression.HIGH);
-                default -> Optional.empty();
-            });
+            constant("LEVEL", "none, low, medium or high", ResponseCompression.class);
 
     /** The verbosity of the log; booleans mean 1 and 0. */
     static final FlagValue<Integer> VERBOSITY =
@@ -114,13 +121,7 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
 
     /** When models are loaded. */
     static final FlagValue<ModelControlMode> CONTROL_MODE =
-            new FlagValue<>("MODE", "none, poll, explicit or demand", text -> switch (text.toLowerCase(Locale.ROOT)) {
-                case "none" -> Optional.of(ModelControlMode.NONE);
-                case "poll" -> Optional.of(ModelControlMode.POLL);
-                case "explicit" -> Optional.of(ModelControlMode.EXPLICIT);
-                case "demand" -> Optional.of(ModelControlMode.DEMAND);
-                default -> Optional.empty();
-            });
+            constant("MODE", "none, poll, explicit or demand", ModelControlMode.class);
 
     /** A setting for one backend, or for all. */
     static final FlagValue<BackendSetting> BACKEND_SETTING = new FlagValue<>(
@@ -139,12 +140,15 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
             new FlagValue<>("POLICY,SETTING=VALUE", HostSetting.EXPECTED, HostSetting::parse);
 
     /** Mode of the rate limiter: {@code true} if it schedules executions. */
-    static final FlagValue<Boolean> RATE_LIMIT =
-            new FlagValue<>("MODE", "off or execution_count", text -> switch (text.toLowerCase(Locale.ROOT)) {
+    static final FlagValue<Boolean> RATE_LIMIT = new FlagValue<>(
+            "MODE",
+            "off or execution_count",
+            text -> switch (text.toLowerCase(Locale.ROOT)) {
                 case "off" -> Optional.of(false);
                 case "execution_count" -> Optional.of(true);
                 default -> Optional.empty();
-            });
+            },
+            limited -> limited ? "execution_count" : "off");
 
     /** The available count of a rate limiter resource. */
     static final FlagValue<RateLimitOptions.Resource> RATE_RESOURCE = new FlagValue<>(
@@ -190,6 +194,21 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
     /** A non-empty text. */
     public static FlagValue<String> text(String label) {
         return new FlagValue<>(label, "a text", text -> text.isEmpty() ? Optional.empty() : Optional.of(text));
+    }
+
+    private static <E extends Enum<E>> FlagValue<E> constant(String label, String expected, Class<E> type) {
+        return new FlagValue<>(
+                label,
+                expected,
+                text -> Stream.of(type.getEnumConstants())
+                        .filter(constant -> constant.name().equalsIgnoreCase(text))
+                        .findFirst(),
+                constant -> constant.name().toLowerCase(Locale.ROOT));
+    }
+
+    /** Returns a limit of time; empty for zero. */
+    static Optional<Duration> limit(Duration time) {
+        return time.isZero() ? Optional.empty() : Optional.of(time);
     }
 
     private static Optional<Integer> whole(String text, int min, int max) {

@@ -35,9 +35,42 @@ public final class Flags {
     /** The arguments that are no flags. */
     private record Operands(String label, boolean repeatable, Consumer<String> setter) {}
 
-    /** Adds flags, in the order of the help text. */
-    public void add(Flag... flags) {
-        all.addAll(List.of(flags));
+    /**
+     * Adds a flag with a default, which the help text names. Flags are in the order of the help text.
+     *
+     * @param name the name, with its dashes
+     * @param value the type of its values
+     * @param preset the default
+     * @param setter sets a value
+     */
+    public <T> Flag add(String name, FlagValue<T> value, T preset, Consumer<T> setter) {
+        return add(name, value, " Default: " + value.text(preset) + ".", setter);
+    }
+
+    /** Adds a flag without a default, or with one that its description explains. */
+    public <T> Flag add(String name, FlagValue<T> value, Consumer<T> setter) {
+        return add(name, value, "", setter);
+    }
+
+    private <T> Flag add(String name, FlagValue<T> value, String ending, Consumer<T> setter) {
+        return add(new Flag(name, value.label(), ending, text -> {
+            Optional<T> read = value.reader().apply(text);
+            read.ifPresent(setter);
+            return read.isPresent() ? Optional.empty() : Optional.of(value.expected());
+        }));
+    }
+
+    /** Adds a flag without a value. */
+    public Flag toggle(String name, Runnable setter) {
+        return add(new Flag(name, "", "", _ -> {
+            setter.run();
+            return Optional.empty();
+        }));
+    }
+
+    private Flag add(Flag flag) {
+        all.add(flag);
+        return flag;
     }
 
     /** Requires one argument that is no flag. */
@@ -53,7 +86,7 @@ public final class Flags {
     /**
      * Reads a command line: {@code --name=value} or {@code --name value}. If a flag is repeated, the last value
      * applies; repeatable flags add each value to a list. A flag that is not on the command line is read from the
-     * environment, if set and {@linkplain Flag#fromEnvironment allowed}. Where operands are declared, they may be
+     * environment, if set and {@linkplain Flag#withoutVariable allowed}. Where operands are declared, they may be
      * between the flags; after {@code --}, everything is an operand.
      *
      * @param arguments the command line after the command
@@ -83,7 +116,7 @@ public final class Flags {
         }
         for (Flag flag : all) {
             String value = environment.get(flag.variable());
-            if (value != null && !present.contains(flag) && !flag.isToggle() && flag.fromEnvironment()) {
+            if (value != null && !present.contains(flag) && flag.hasVariable()) {
                 readVariable(flag, value);
             }
         }
@@ -120,7 +153,7 @@ public final class Flags {
     }
 
     private Stream<Flag> withVariable() {
-        return all.stream().filter(flag -> flag.fromEnvironment() && !flag.isToggle());
+        return all.stream().filter(Flag::hasVariable);
     }
 
     /** Returns lines about flags and variables without effect, in the order in which they were read. */

@@ -49,39 +49,25 @@ final class GpuFlags {
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
+        flags.add("--pinned-memory-pool-byte-size", FlagValue.AMOUNT_OF_BYTES, pinnedBytes, v -> pinnedBytes = v)
+                .help("How much pinned memory of the host is taken at the start, for copies to and from GPUs. Where"
+                        + " it runs out, ordinary memory is used. None is taken without a GPU.");
         flags.add(
-                Flag.of(
-                        "--pinned-memory-pool-byte-size",
-                        FlagValue.AMOUNT_OF_BYTES,
-                        "How much pinned memory of the host is taken at the start, for copies to and from GPUs. Where"
-                                + " it runs out, ordinary memory is used. None is taken without a GPU. Default:"
-                                + " 268435456.",
-                        value -> pinnedBytes = value),
-                Flag.of(
                         "--cuda-memory-pool-byte-size",
                         BYTES_OF_GPU,
-                        "How much memory of a GPU is taken at the start, for tensors and instances. May be given"
-                                + " several times. Default: 67108864 of each.",
-                        value -> poolBytes.put(value.getKey(), value.getValue())),
-                Flag.of(
-                        "--model-load-gpu-limit",
-                        FRACTION_OF_GPU,
-                        "The fraction of the memory of a GPU beyond which models are not loaded on it: a load fails if"
-                                + " more is in use after it. May be given several times. Default: no limit.",
-                        value -> loadLimits.put(value.getKey(), value.getValue())),
-                Flag.of(
-                        "--min-supported-compute-capability",
-                        CAPABILITY,
-                        "The lowest compute capability of GPUs that are used. Default: 6.0.",
-                        value -> {
-                            minMajor = value[0];
-                            minMinor = value[1];
-                        }),
-                Flag.of(
-                        "--enable-peer-access",
-                        FlagValue.TRUTH,
-                        "Whether GPUs may access the memory of others. Default: true.",
-                        value -> peerAccess = value));
+                        value -> poolBytes.put(value.getKey(), value.getValue()))
+                .help("How much memory of a GPU is taken at the start, for tensors and instances. May be given"
+                        + " several times. Default: 67108864 of each.");
+        flags.add("--model-load-gpu-limit", FRACTION_OF_GPU, value -> loadLimits.put(value.getKey(), value.getValue()))
+                .help("The fraction of the memory of a GPU beyond which models are not loaded on it: a load fails if"
+                        + " more is in use after it. May be given several times. Default: no limit.");
+        flags.add("--min-supported-compute-capability", CAPABILITY, value -> {
+                    minMajor = value[0];
+                    minMinor = value[1];
+                })
+                .help("The lowest compute capability of GPUs that are used. Default: 6.0.");
+        flags.add("--enable-peer-access", FlagValue.TRUTH, peerAccess, v -> peerAccess = v)
+                .help("Whether GPUs may access the memory of others.");
     }
 
     /** Returns the limits of the memory of GPUs that is in use after a load. */

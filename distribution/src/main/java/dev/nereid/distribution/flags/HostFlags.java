@@ -17,13 +17,10 @@ final class HostFlags {
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
-        flags.add(Flag.of(
-                "--host-policy",
-                FlagValue.HOST_SETTING,
-                "The processors that threads of instances run on, as in cpu,cpu-cores=0-3,8 or gpu_0,numa-node=1."
-                        + " Policies are cpu, gpu_0 and so on, model, and those that an instance_group names. May be"
-                        + " given several times. Default: any processor.",
-                settings::add));
+        flags.add("--host-policy", FlagValue.HOST_SETTING, settings::add)
+                .help("The processors that threads of instances run on, as in cpu,cpu-cores=0-3,8 or"
+                        + " gpu_0,numa-node=1. Policies are cpu, gpu_0 and so on, model, and those that an"
+                        + " instance_group names. May be given several times. Default: any processor.");
     }
 
     /** Returns the settings of all policies, in the order of the command line. */

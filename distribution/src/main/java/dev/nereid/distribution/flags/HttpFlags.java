@@ -1,19 +1,18 @@
 package dev.nereid.distribution.flags;
 
 import dev.nereid.api.frontend.ApiAccess;
+import dev.nereid.api.frontend.ConnectionLimiter;
 import dev.nereid.api.tls.TlsFiles;
 import dev.nereid.api.tls.TlsFilesException;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.http.HttpOptions;
-import dev.nereid.http.HttpSecurity;
-import dev.nereid.http.body.BodyLimits;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
-import java.util.regex.Pattern;
 
 /** Flags of the HTTP port. Written by the command line reader, then only read. */
 public final class HttpFlags {
@@ -21,117 +20,72 @@ public final class HttpFlags {
     private static final String KEY_FLAG = "--http-server-key";
     private static final String ROOTS_FLAG = "--http-root-cert";
 
+    public final HttpOptions.Builder options = new HttpOptions.Builder();
     public boolean allow = true;
-    public String address = FlagValue.LOOPBACK;
-    public int port = 8000;
 
-    /** Number of event loops; 0 for the default, which depends on the machine. */
-    private int eventLoops;
+    /** Number of event loops; empty for the default, which depends on the machine. */
+    private OptionalInt eventLoops = OptionalInt.empty();
 
     private OptionalInt maxInputSize = OptionalInt.empty();
-
     private OptionalLong maxRequestSize = OptionalLong.empty();
-
-    private Optional<Pattern> forwardedHeaders = Optional.empty();
     private final List<String> restrictions = new ArrayList<>();
-    private HttpSecurity security = HttpSecurity.NONE;
     private boolean useSsl;
     private boolean useMutualSsl;
     private String certificate = "";
     private String key = "";
     private String root = "";
 
-    /** Adds the flags that set these fields. */
+    HttpFlags() {
+        options.drainWindow = Duration.ofSeconds(2);
+    }
+
+    /** Adds the flags. */
     void declare(Flags flags) {
-        flags.add(
-                Flag.of(
-                        "--allow-http",
-                        FlagValue.TRUTH,
-                        "Whether there is an HTTP port. Default: true.",
-                        value -> allow = value),
-                Flag.of(
-                        "--http-address",
-                        FlagValue.text("ADDRESS"),
-                        "The address to bind; 0.0.0.0 for all. Default: 127.0.0.1.",
-                        value -> address = value),
-                Flag.of(
-                        "--http-port",
-                        FlagValue.PORT,
-                        "The port; 0 for any that is free. Default: 8000.",
-                        value -> port = value),
-                Flag.of(
-                        "--http-thread-count",
-                        FlagValue.COUNT,
-                        "How many event loops serve HTTP and gRPC. Default: half the processors, at least 1.",
-                        value -> eventLoops = value),
-                Flag.of(
-                        "--http-max-input-size",
-                        FlagValue.TEXT_BYTES,
-                        "The largest request, decompressed if it is compressed. Default: 67108864, for JSON only; see"
-                                + " --http-max-request-size.",
-                        value -> maxInputSize = OptionalInt.of(value)),
-                Flag.of(
-                        "--http-max-request-size",
-                        FlagValue.BODY_BYTES,
-                        "The largest request with its binary tensors, decompressed if it is compressed; at least the"
-                                + " limit of JSON. Default: --http-max-input-size if that is given, otherwise"
-                                + " 2147483648.",
-                        value -> maxRequestSize = OptionalLong.of(value)),
-                Flag.of(
-                        "--http-header-forward-pattern",
-                        FlagValue.PATTERN,
-                        "Headers with this pattern in their names, in any case, become parameters of requests to"
-                                + " infer, generate and generate_stream."
-                                + " Default: none.",
-                        value -> forwardedHeaders = Optional.of(value)),
-                Flag.of(
-                        "--http-restricted-api",
-                        FlagValue.text("GROUP[,GROUP...]:HEADER=SECRET"),
-                        "A part of the API that needs a header with a secret: health, metadata, inference,"
-                                + " shared-memory, model-config, model-repository, statistics, trace or logging. May be"
-                                + " given several times.",
-                        restrictions::add));
+        flags.add("--allow-http", FlagValue.TRUTH, allow, v -> allow = v).help("Whether there is an HTTP port.");
+        flags.add("--http-address", FlagValue.text("ADDRESS"), options.address, v -> options.address = v)
+                .help("The address to bind; 0.0.0.0 for all.");
+        flags.add("--http-port", FlagValue.PORT, options.port, v -> options.port = v)
+                .help("The port; 0 for any that is free.");
+        flags.add("--http-thread-count", FlagValue.COUNT, v -> eventLoops = OptionalInt.of(v))
+                .help("How many event loops serve HTTP and gRPC. Default: half the processors, at least 1.");
+        flags.add("--http-max-input-size", FlagValue.TEXT_BYTES, v -> maxInputSize = OptionalInt.of(v))
+                .help("The largest request, decompressed if it is compressed. Default: " + options.maxJsonBytes
+                        + ", for JSON only; see --http-max-request-size.");
+        flags.add("--http-max-request-size", FlagValue.BODY_BYTES, v -> maxRequestSize = OptionalLong.of(v))
+                .help("The largest request with its binary tensors, decompressed if it is compressed; at least the"
+                        + " limit of JSON. Default: --http-max-input-size if that is given, otherwise "
+                        + options.maxRequestBytes + ".");
+        flags.add("--http-header-forward-pattern", FlagValue.PATTERN, v -> options.forwardedHeaders = Optional.of(v))
+                .help("Headers with this pattern in their names, in any case, become parameters of requests to infer,"
+                        + " generate and generate_stream. Default: none.");
+        flags.add("--http-restricted-api", FlagValue.text("GROUP[,GROUP...]:HEADER=SECRET"), restrictions::add)
+                .help("A part of the API that needs a header with a secret: health, metadata, inference,"
+                        + " shared-memory, model-config, model-repository, statistics, trace or logging. May be given"
+                        + " several times.");
         declareEncryption(flags);
     }
 
     private void declareEncryption(Flags flags) {
-        flags.add(
-                Flag.of(
-                        "--http-use-ssl",
-                        FlagValue.TRUTH,
-                        "Whether HTTP is encrypted. Default: false.",
-                        value -> useSsl = value),
-                Flag.of(
-                        "--http-use-ssl-mutual",
-                        FlagValue.TRUTH,
-                        "Whether HTTP is encrypted and clients need a certificate too. Default: false.",
-                        value -> useMutualSsl = value),
-                Flag.of(
-                        CERTIFICATE_FLAG,
-                        FlagValue.text("FILE"),
-                        "The server's certificate chain in PEM. Reloaded when the file changes.",
-                        value -> certificate = value),
-                Flag.of(
-                        KEY_FLAG,
-                        FlagValue.text("FILE"),
-                        "The private key of the server's certificate in PEM. Reloaded when the file changes.",
-                        value -> key = value),
-                Flag.of(
-                        ROOTS_FLAG,
-                        FlagValue.text("FILE"),
-                        "The certificate authorities of clients, in PEM. Reloaded when the file changes.",
-                        value -> root = value));
+        flags.add("--http-use-ssl", FlagValue.TRUTH, useSsl, v -> useSsl = v).help("Whether HTTP is encrypted.");
+        flags.add("--http-use-ssl-mutual", FlagValue.TRUTH, useMutualSsl, v -> useMutualSsl = v)
+                .help("Whether HTTP is encrypted and clients need a certificate too.");
+        flags.add(CERTIFICATE_FLAG, FlagValue.text("FILE"), v -> certificate = v)
+                .help("The server's certificate chain in PEM. Reloaded when the file changes.");
+        flags.add(KEY_FLAG, FlagValue.text("FILE"), v -> key = v)
+                .help("The private key of the server's certificate in PEM. Reloaded when the file changes.");
+        flags.add(ROOTS_FLAG, FlagValue.text("FILE"), v -> root = v)
+                .help("The certificate authorities of clients, in PEM. Reloaded when the file changes.");
     }
 
-    /** Checks what depends on several flags. */
+    /** Checks what depends on several flags, and adds it to the options. */
     void check() throws StartException {
         try {
-            security = HttpSecurity.NONE.withAccess(ApiAccess.parse("api", restrictions));
+            options.access = ApiAccess.parse("api", restrictions);
         } catch (IllegalArgumentException e) {
             throw new StartException("--http-restricted-api: " + e.getMessage(), e);
         }
         if (allow && isEncrypted()) {
-            security = security.withTls(TlsFiles.of(
+            options.tls = Optional.of(TlsFiles.of(
                     file(CERTIFICATE_FLAG, certificate),
                     file(KEY_FLAG, key),
                     useMutualSsl ? Optional.of(file(ROOTS_FLAG, root)) : Optional.empty()));
@@ -161,18 +115,27 @@ public final class HttpFlags {
 
     /** Returns the number of event loops for all ports. */
     public int eventLoops(int processors) {
-        return eventLoops == 0 ? HttpOptions.eventLoops(processors) : eventLoops;
+        return eventLoops.orElse(HttpOptions.eventLoops(processors));
     }
 
-    /** Returns the options, without connection limits. */
-    public HttpOptions options(int loops) {
-        long json = maxInputSize.isPresent() ? maxInputSize.getAsInt() : BodyLimits.DEFAULT.maxJsonBytes();
-        long all = maxRequestSize.orElse(maxInputSize.isPresent() ? json : BodyLimits.DEFAULT.maxRequestBytes());
-        HttpOptions options = HttpOptions.DEFAULT
-                .withAddress(address, port)
-                .withEventLoops(loops)
-                .withBodyLimits(json, Math.max(json, all))
-                .withSecurity(security);
-        return forwardedHeaders.map(options::withForwardedHeaders).orElse(options);
+    /**
+     * Returns the options.
+     *
+     * @param loops the number of event loops
+     * @param limiter limits the number of connections
+     * @param closeTimeout the time for closing the port; the drain takes half of it at most
+     */
+    public HttpOptions options(int loops, ConnectionLimiter limiter, Duration closeTimeout) {
+        Duration half = closeTimeout.dividedBy(2);
+        options.eventLoops = loops;
+        options.limiter = limiter;
+        options.drainWindow = half.compareTo(options.drainWindow) < 0 ? half : options.drainWindow;
+        options.closeTimeout = closeTimeout;
+        maxInputSize.ifPresent(bytes -> {
+            options.maxJsonBytes = bytes;
+            options.maxRequestBytes = bytes;
+        });
+        options.maxRequestBytes = Math.max(options.maxJsonBytes, maxRequestSize.orElse(options.maxRequestBytes));
+        return options.build();
     }
 }

@@ -32,39 +32,19 @@ public final class LogFlags {
     public void declare(Flags flags) {
         declared = flags;
         flags.logNotices();
-        flags.add(
-                Flag.of(
-                        "--log-verbose",
-                        FlagValue.VERBOSITY,
-                        "How much more than usual is logged: 1 or 2. Default: 0.",
-                        value -> verbose = value),
-                Flag.of(
-                        "--log-info",
-                        FlagValue.TRUTH,
-                        "Whether changes of state are logged. Default: true.",
-                        value -> info = value),
-                Flag.of(
-                        "--log-warning",
-                        FlagValue.TRUTH,
-                        "Whether warnings are logged. Off needs --log-info off. Default: true.",
-                        value -> warning = value),
-                Flag.of(
-                        "--log-error",
-                        FlagValue.TRUTH,
-                        "Whether errors are logged. Off needs --log-warning off. Default: true.",
-                        value -> error = value),
-                Flag.of(
-                        FORMAT_FLAG,
-                        FORMAT,
-                        "How lines are formatted: default for people, ISO8601 as at the reference server, json or"
-                                + " logfmt for programs. With another one than default, the start-up table is printed"
-                                + " on terminals only. Default: default.",
-                        value -> format = value),
-                Flag.of(
-                        "--log-file",
-                        FlagValue.FILE,
-                        "A file to which the log is appended. Default: standard error.",
-                        value -> file = Optional.of(value)));
+        flags.add("--log-verbose", FlagValue.VERBOSITY, verbose, v -> verbose = v)
+                .help("How much more than usual is logged: 1 or 2.");
+        flags.add("--log-info", FlagValue.TRUTH, info, v -> info = v).help("Whether changes of state are logged.");
+        flags.add("--log-warning", FlagValue.TRUTH, warning, v -> warning = v)
+                .help("Whether warnings are logged. Off needs --log-info off.");
+        flags.add("--log-error", FlagValue.TRUTH, error, v -> error = v)
+                .help("Whether errors are logged. Off needs --log-warning off.");
+        flags.add(FORMAT_FLAG, FORMAT, format, v -> format = v)
+                .help("How lines are formatted: default for people, ISO8601 as at the reference server, json or"
+                        + " logfmt for programs. With another one than default, the start-up table is printed on"
+                        + " terminals only.");
+        flags.add("--log-file", FlagValue.FILE, v -> file = Optional.of(v))
+                .help("A file to which the log is appended. Default: standard error.");
     }
 
     /**

@@ -11,21 +11,14 @@ final class MemoryFlags {
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
-        flags.add(
-                Flag.of(
-                        "--tensor-memory-pool-byte-size",
-                        FlagValue.BODY_BYTES,
-                        "How much memory inputs and outputs may take at a time, those of requests that are arriving"
-                                + " included. Requests beyond that are refused with 503 or UNAVAILABLE and a retry"
-                                + " time. Default: half of the memory that the machine or the container has beside"
-                                + " the heap, at least 67108864.",
-                        value -> poolBytes = OptionalLong.of(value)),
-                Flag.of(
-                        "--poison-freed-memory",
-                        FlagValue.TRUTH,
-                        "Whether tensor memory is overwritten when it is released, so that backends that use it"
-                                + " afterwards are detected. For debugging. Default: false.",
-                        value -> poisonFreed = value));
+        flags.add("--tensor-memory-pool-byte-size", FlagValue.BODY_BYTES, v -> poolBytes = OptionalLong.of(v))
+                .help("How much memory inputs and outputs may take at a time, those of requests that are arriving"
+                        + " included. Requests beyond that are refused with 503 or UNAVAILABLE and a retry time."
+                        + " Default: half of the memory that the machine or the container has beside the heap, at"
+                        + " least 67108864.");
+        flags.add("--poison-freed-memory", FlagValue.TRUTH, poisonFreed, v -> poisonFreed = v)
+                .help("Whether tensor memory is overwritten when it is released, so that backends that use it"
+                        + " afterwards are detected. For debugging.");
     }
 
     /** Returns the limit of tensor memory. */

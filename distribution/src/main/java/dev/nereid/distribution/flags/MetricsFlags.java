@@ -23,45 +23,22 @@ public final class MetricsFlags {
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
-        flags.add(
-                Flag.of(
-                        "--allow-metrics",
-                        FlagValue.TRUTH,
-                        "Whether there is a port for metrics. Default: true.",
-                        value -> allow = value),
-                Flag.of(
-                        "--metrics-address",
-                        FlagValue.text("ADDRESS"),
-                        "The address to bind; 0.0.0.0 for all. Default: that of HTTP, or 127.0.0.1 without HTTP.",
-                        value -> address = value),
-                Flag.of(
-                        "--metrics-port",
-                        FlagValue.PORT,
-                        "The port; 0 for any that is free. Default: 8002.",
-                        value -> port = value),
-                Flag.of(
-                        "--metrics-interval-ms",
-                        FlagValue.MILLIS,
-                        "The maximum interval between measurements of the machine. Default: 2000.",
-                        value -> interval = value),
-                Flag.of(
-                        "--allow-cpu-metrics",
-                        FlagValue.TRUTH,
-                        "Whether metrics include processors and memory of the machine. Default: true.",
-                        value -> allowCpu = value),
-                Flag.of(
-                        "--allow-gpu-metrics",
-                        FlagValue.TRUTH,
-                        "Whether metrics include utilization, memory and power of GPUs, where the machine has the library"
-                                + " of the driver for that, libnvidia-ml.so.1. Default: true.",
-                        value -> allowGpu = value),
-                Flag.of(
-                        "--metrics-config",
-                        FlagValue.SETTING,
-                        "A setting of the metrics. counter_latencies=false: no counters of request durations."
-                                + " histogram_latencies, summary_latencies, summary_quantiles: without effect yet;"
-                                + " others are ignored. May be given several times.",
-                        this::configure));
+        flags.add("--allow-metrics", FlagValue.TRUTH, allow, v -> allow = v)
+                .help("Whether there is a port for metrics.");
+        flags.add("--metrics-address", FlagValue.text("ADDRESS"), v -> address = v)
+                .help("The address to bind; 0.0.0.0 for all. Default: that of HTTP, or 127.0.0.1 without HTTP.");
+        flags.add("--metrics-port", FlagValue.PORT, port, v -> port = v).help("The port; 0 for any that is free.");
+        flags.add("--metrics-interval-ms", FlagValue.MILLIS, interval, v -> interval = v)
+                .help("The maximum interval between measurements of the machine.");
+        flags.add("--allow-cpu-metrics", FlagValue.TRUTH, allowCpu, v -> allowCpu = v)
+                .help("Whether metrics include processors and memory of the machine.");
+        flags.add("--allow-gpu-metrics", FlagValue.TRUTH, allowGpu, v -> allowGpu = v)
+                .help("Whether metrics include utilization, memory and power of GPUs, where the machine has the"
+                        + " library of the driver for that, libnvidia-ml.so.1.");
+        flags.add("--metrics-config", FlagValue.SETTING, this::configure)
+                .help("A setting of the metrics. counter_latencies=false: no counters of request durations."
+                        + " histogram_latencies, summary_latencies, summary_quantiles: without effect yet; others are"
+                        + " ignored. May be given several times.");
     }
 
     /**
@@ -79,6 +56,6 @@ public final class MetricsFlags {
         if (!address.isEmpty()) {
             return address;
         }
-        return http.allow ? http.address : FlagValue.LOOPBACK;
+        return http.allow ? http.options.address : "127.0.0.1";
     }
 }

@@ -20,51 +20,28 @@ final class ModelControlFlags {
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
-        flags.add(
-                Flag.of(
-                        "--model-control-mode",
-                        FlagValue.CONTROL_MODE,
-                        "When models are loaded. none: all of them at the start. poll: the same, and then as the"
-                                + " repository changes. explicit: those of --load-model at the start, and then at the"
-                                + " request of clients. demand: each with its first request; idle ones are unloaded"
-                                + " when memory is needed. Default: none.",
-                        value -> mode = value),
-                Flag.of(
-                        "--repository-poll-secs",
-                        FlagValue.SECONDS,
-                        "The seconds between two looks at the repository under --model-control-mode=poll; 0: the models"
-                                + " are loaded at the start, and the repository is not looked at again. Default: 15.",
-                        value -> pollInterval = value),
-                Flag.of(
-                        "--load-model",
-                        FlagValue.text("NAME"),
-                        "A model to be loaded at the start under --model-control-mode=explicit; * for all. Under demand,"
-                                + " it is never unloaded to free memory. May be given several times.",
-                        startupModels::add),
-                Flag.of(
-                        "--model-memory-budget",
-                        FlagValue.AMOUNT_OF_BYTES,
-                        "The memory that loaded models may take together under --model-control-mode=demand: the least"
-                                + " recently used idle models are unloaded to stay below it. 0: no limit. Default: 0.",
-                        value -> budget = value),
-                Flag.of(
-                        "--model-load-wait-secs",
-                        FlagValue.SECONDS,
-                        "The seconds that a request waits for the load of its model at most under"
-                                + " --model-control-mode=demand. Default: 60.",
-                        value -> maxWait = value),
-                Flag.of(
-                        "--model-load-retry-count",
-                        FlagValue.NUMBER,
-                        "How often the load of a model version that failed is tried again. Default: 0.",
-                        value -> retries = value),
-                Flag.of(
-                        "--model-namespacing",
-                        FlagValue.TRUTH,
-                        "Whether models of different repositories may have the same name. Requests then name only models"
-                                + " whose name is unique; ensembles use the models of their own repository. Default:"
-                                + " false.",
-                        value -> namespacing = value));
+        flags.add("--model-control-mode", FlagValue.CONTROL_MODE, mode, v -> mode = v)
+                .help("When models are loaded. none: all of them at the start. poll: the same, and then as the"
+                        + " repository changes. explicit: those of --load-model at the start, and then at the request"
+                        + " of clients. demand: each with its first request; idle ones are unloaded when memory is"
+                        + " needed.");
+        flags.add("--repository-poll-secs", FlagValue.SECONDS, pollInterval, v -> pollInterval = v)
+                .help("The seconds between two looks at the repository under --model-control-mode=poll; 0: the models"
+                        + " are loaded at the start, and the repository is not looked at again.");
+        flags.add("--load-model", FlagValue.text("NAME"), startupModels::add)
+                .help("A model to be loaded at the start under --model-control-mode=explicit; * for all. Under"
+                        + " demand, it is never unloaded to free memory. May be given several times.");
+        flags.add("--model-memory-budget", FlagValue.AMOUNT_OF_BYTES, budget, v -> budget = v)
+                .help("The memory that loaded models may take together under --model-control-mode=demand: the least"
+                        + " recently used idle models are unloaded to stay below it. 0: no limit.");
+        flags.add("--model-load-wait-secs", FlagValue.SECONDS, maxWait, v -> maxWait = v)
+                .help("The seconds that a request waits for the load of its model at most under"
+                        + " --model-control-mode=demand.");
+        flags.add("--model-load-retry-count", FlagValue.NUMBER, retries, v -> retries = v)
+                .help("How often the load of a model version that failed is tried again.");
+        flags.add("--model-namespacing", FlagValue.TRUTH, namespacing, v -> namespacing = v)
+                .help("Whether models of different repositories may have the same name. Requests then name only"
+                        + " models whose name is unique; ensembles use the models of their own repository.");
     }
 
     /** Returns whether models of different repositories may have the same name. */

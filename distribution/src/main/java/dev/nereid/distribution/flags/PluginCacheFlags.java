@@ -20,13 +20,10 @@ final class PluginCacheFlags {
 
     /** Adds the flag that sets this field. */
     void declare(Flags flags) {
-        flags.add(Flag.of(
-                "--plugin-cache-directory",
-                FlagValue.DIRECTORY,
-                "Where plugins unpack native libraries. Default: the first of these that can be written: .cache in the"
-                        + " server's plugins, $XDG_CACHE_HOME/nereid, $HOME/.cache/nereid, and one of the user's own in"
-                        + " the directory for temporary files.",
-                value -> configured = Optional.of(value)));
+        flags.add("--plugin-cache-directory", FlagValue.DIRECTORY, v -> configured = Optional.of(v))
+                .help("Where plugins unpack native libraries. Default: the first of these that can be written: .cache"
+                        + " in the server's plugins, $XDG_CACHE_HOME/nereid, $HOME/.cache/nereid, and one of the"
+                        + " user's own in the directory for temporary files.");
     }
 
     /**

@@ -12,21 +12,14 @@ final class RateLimitFlags {
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
-        flags.add(
-                Flag.of(
-                        "--rate-limit",
-                        FlagValue.RATE_LIMIT,
-                        "Whether the rate limiter schedules executions by instance_group.rate_limiter. off: each"
-                                + " instance executes when it has requests. execution_count: as resources allow,"
-                                + " those first that have executed least. Default: off.",
-                        value -> limited = value),
-                Flag.of(
-                        "--rate-limit-resource",
-                        FlagValue.RATE_RESOURCE,
-                        "The count of a resource that instances need, on one device or, without it, on each. Default"
-                                + " for a resource that is not named: the highest count that an instance needs."
-                                + " May be given several times.",
-                        resources::add));
+        flags.add("--rate-limit", FlagValue.RATE_LIMIT, limited, v -> limited = v)
+                .help("Whether the rate limiter schedules executions by instance_group.rate_limiter. off: each"
+                        + " instance executes when it has requests. execution_count: as resources allow, those first"
+                        + " that have executed least.");
+        flags.add("--rate-limit-resource", FlagValue.RATE_RESOURCE, resources::add)
+                .help("The count of a resource that instances need, on one device or, without it, on each. Default"
+                        + " for a resource that is not named: the highest count that an instance needs. May be given"
+                        + " several times.");
     }
 
     /** Returns the options of the rate limiter; empty if it is off. */

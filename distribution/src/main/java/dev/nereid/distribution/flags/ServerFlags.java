@@ -67,80 +67,41 @@ public final class ServerFlags {
         gpu.declare(flags);
         errors.declare(flags);
         supervision.declare(flags);
-        flags.add(
-                Flag.of(
-                        "--id",
-                        FlagValue.text("NAME"),
-                        "The server name in its metadata. Default: nereid.",
-                        value -> id = value),
-                Flag.of(
-                        "--strict-readiness",
-                        FlagValue.TRUTH,
-                        "Whether the server is ready only while all its models are; otherwise it is when the loads of the"
-                                + " start have ended, also if one failed. Default: true.",
-                        value -> strictReadiness = value),
-                Flag.of(
-                        "--allow-client-shm",
-                        FlagValue.TRUTH,
-                        "Whether clients may share memory with the server. Default: false.",
-                        value -> clientSharedMemory = value),
-                Flag.of(
-                        "--exit-timeout-secs",
-                        FlagValue.SECONDS,
-                        "How long requests in progress may take when the server stops. Default: 30.",
-                        value -> exitTimeout = value));
+        flags.add("--id", FlagValue.text("NAME"), id, v -> id = v).help("The server name in its metadata.");
+        flags.add("--strict-readiness", FlagValue.TRUTH, strictReadiness, v -> strictReadiness = v)
+                .help("Whether the server is ready only while all its models are; otherwise it is when the loads of"
+                        + " the start have ended, also if one failed.");
+        flags.add("--allow-client-shm", FlagValue.TRUTH, clientSharedMemory, v -> clientSharedMemory = v)
+                .help("Whether clients may share memory with the server.");
+        flags.add("--exit-timeout-secs", FlagValue.SECONDS, exitTimeout, v -> exitTimeout = v)
+                .help("How long requests in progress may take when the server stops.");
     }
 
     private void declareModels(Flags flags) {
-        flags.add(
-                Flag.of(
-                                "--model-repository",
-                                FlagValue.REPOSITORY,
-                                "A model repository: a directory with a directory for each model, or the URL of a"
-                                        + " remote one, as in s3://bucket/models. May be given several times.",
-                                this::addRepository)
-                        .or("--model-store"),
-                Flag.of(
-                        "--exit-on-error",
-                        FlagValue.TRUTH,
-                        "Whether the server exits if a model fails to load at the start. Default: true.",
-                        value -> exitOnError = value));
+        flags.add("--model-repository", FlagValue.REPOSITORY, this::addRepository)
+                .help("A model repository: a directory with a directory for each model, or the URL of a remote one,"
+                        + " as in s3://bucket/models. May be given several times.")
+                .or("--model-store");
+        flags.add("--exit-on-error", FlagValue.TRUTH, exitOnError, v -> exitOnError = v)
+                .help("Whether the server exits if a model fails to load at the start.");
         control.declare(flags);
     }
 
     /** Adds the flags on which the load of a model depends: configurations, plugins and features. */
     public void declareLoading(Flags flags) {
-        flags.add(
-                Flag.toggle(
-                        "--disable-auto-complete-config",
-                        "Uses model configurations as they are, without completing them from the models' files.",
-                        () -> withCompletion = false),
-                Flag.of(
-                                "--strict-model-config",
-                                FlagValue.TRUTH,
-                                "Deprecated: true is --disable-auto-complete-config, false the default.",
-                                value -> strictConfig = value)
-                        .withNotice("has been deprecated! Please use '--disable-auto-complete-config' instead."),
-                Flag.of(
-                        "--model-config-name",
-                        FlagValue.text("NAME"),
-                        "Uses configs/NAME.pbtxt of a model's directory in place of config.pbtxt where it exists.",
-                        value -> modelConfigName = value),
-                Flag.of(
-                        "--model-load-thread-count",
-                        FlagValue.COUNT,
-                        "How many models are loaded at once. Default: 4.",
-                        value -> loadThreads = value),
-                Flag.of(
-                        "--backend-directory",
-                        FlagValue.DIRECTORY,
-                        "A directory of plugins besides the server's own. May be given several times.",
-                        backendDirectories::add),
-                Flag.of(
-                        "--backend-config",
-                        FlagValue.BACKEND_SETTING,
-                        "A setting for one backend, or for all. May be given several times.",
-                        backendSettings::add));
+        flags.toggle("--disable-auto-complete-config", () -> withCompletion = false)
+                .help("Uses model configurations as they are, without completing them from the models' files.");
+        flags.add("--strict-model-config", FlagValue.TRUTH, v -> strictConfig = v)
+                .help("Deprecated: true is --disable-auto-complete-config, false the default.")
+                .notice("has been deprecated! Please use '--disable-auto-complete-config' instead.");
+        flags.add("--model-config-name", FlagValue.text("NAME"), v -> modelConfigName = v)
+                .help("Uses configs/NAME.pbtxt of a model's directory in place of config.pbtxt where it exists.");
+        flags.add("--model-load-thread-count", FlagValue.COUNT, loadThreads, v -> loadThreads = v)
+                .help("How many models are loaded at once.");
+        flags.add("--backend-directory", FlagValue.DIRECTORY, backendDirectories::add)
+                .help("A directory of plugins besides the server's own. May be given several times.");
+        flags.add("--backend-config", FlagValue.BACKEND_SETTING, backendSettings::add)
+                .help("A setting for one backend, or for all. May be given several times.");
         cache.declare(flags);
         host.declare(flags);
         pluginCache.declare(flags);

@@ -22,11 +22,8 @@ final class StorageFlags {
 
     /** Adds the flag of the plugins' directories. */
     void declare(Flags flags) {
-        flags.add(Flag.of(
-                "--storage-directory",
-                FlagValue.DIRECTORY,
-                "A directory of storage plugins besides the server's own. May be given several times.",
-                directories::add));
+        flags.add("--storage-directory", FlagValue.DIRECTORY, directories::add)
+                .help("A directory of storage plugins besides the server's own. May be given several times.");
     }
 
     /** Adds a repository. */

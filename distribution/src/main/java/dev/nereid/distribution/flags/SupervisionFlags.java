@@ -15,43 +15,24 @@ final class SupervisionFlags {
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
-        flags.add(
-                Flag.of(
-                        "--exit-on-out-of-memory",
-                        FlagValue.TRUTH,
-                        "Whether the process ends with exit code " + ExitStatus.OUT_OF_MEMORY
-                                + " when its heap, metaspace or threads are exhausted, for a supervisor to start it"
-                                + " again; otherwise it is not live, refuses requests, and ends when it is stopped."
-                                + " Default: true.",
-                        value -> exitOnOutOfMemory = value),
-                Flag.of(
-                        "--execution-watchdog-secs",
-                        FlagValue.SECONDS,
-                        "After how long an execution is reported as overdue in the log and in metrics; a model with"
-                                + " only overdue instances is not ready. Set for a model by its parameter"
-                                + " execution_watchdog_secs. 0: never. Default: 30.",
-                        value -> executionLimit = value),
-                Flag.of(
-                        "--load-watchdog-secs",
-                        FlagValue.SECONDS,
-                        "After how long the load or close of a model version, or an execution of its warm-up, is reported"
-                                + " in the log, in metrics and in the repository index. 0: never. Default: 300.",
-                        value -> loadLimit = value),
-                Flag.of(
-                        "--plugin-thread-limit",
-                        FlagValue.NUMBER,
-                        "The number of threads of one plugin from which on its models are not ready, until it has ended"
-                                + " enough of them. 0: any number. Default: "
-                                + SupervisionOptions.PluginLimits.DEFAULT.threads() + ".",
-                        value -> pluginThreads = value),
-                Flag.of(
-                        "--output-check-interval",
-                        FlagValue.NUMBER,
-                        "One response in this many is checked for outputs that a backend changes after it passed them"
-                                + " to the server; then its model is not ready. 0: none; 1: all, as with"
-                                + " --poison-freed-memory. Default: "
-                                + SupervisionOptions.PluginLimits.DEFAULT.outputCheckInterval() + ".",
-                        value -> outputCheckInterval = value));
+        flags.add("--exit-on-out-of-memory", FlagValue.TRUTH, exitOnOutOfMemory, v -> exitOnOutOfMemory = v)
+                .help("Whether the process ends with exit code " + ExitStatus.OUT_OF_MEMORY + " when its heap,"
+                        + " metaspace or threads are exhausted, for a supervisor to start it again; otherwise it is"
+                        + " not live, refuses requests, and ends when it is stopped.");
+        flags.add("--execution-watchdog-secs", FlagValue.SECONDS, executionLimit, v -> executionLimit = v)
+                .help("After how long an execution is reported as overdue in the log and in metrics; a model with"
+                        + " only overdue instances is not ready. Set for a model by its parameter"
+                        + " execution_watchdog_secs. 0: never.");
+        flags.add("--load-watchdog-secs", FlagValue.SECONDS, loadLimit, v -> loadLimit = v)
+                .help("After how long the load or close of a model version, or an execution of its warm-up, is"
+                        + " reported in the log, in metrics and in the repository index. 0: never.");
+        flags.add("--plugin-thread-limit", FlagValue.NUMBER, pluginThreads, v -> pluginThreads = v)
+                .help("The number of threads of one plugin from which on its models are not ready, until it has ended"
+                        + " enough of them. 0: any number.");
+        flags.add("--output-check-interval", FlagValue.NUMBER, outputCheckInterval, v -> outputCheckInterval = v)
+                .help("One response in this many is checked for outputs that a backend changes after it passed them"
+                        + " to the server; then its model is not ready. 0: none; 1: all, as with"
+                        + " --poison-freed-memory.");
     }
 
     /** Returns the supervision of a server, and enables or disables the exit on exhausted memory. */

@@ -17,7 +17,7 @@ import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
-import dev.nereid.http.connection.HttpConnectionOptions;
+import dev.nereid.http.HttpOptions;
 import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.options.ServerOptions;
 import inference.GRPCInferenceServiceGrpc;
@@ -103,7 +103,7 @@ class StatisticsIT {
                 flags,
                 server.server(),
                 ApiAccess.OPEN,
-                HttpConnectionOptions.unlimited(),
+                HttpOptions.of(_ -> {}).connections(),
                 List.of());
     }
 

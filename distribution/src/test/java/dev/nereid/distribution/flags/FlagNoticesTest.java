@@ -60,7 +60,7 @@ final class FlagNoticesTest {
                 Map.of("NEREID_GRPC_PORT", "3"));
 
         assertThat(flags.notices()).isEmpty();
-        assertThat(endpoints.grpc.port).isEqualTo(3);
+        assertThat(endpoints.grpc.options.port).isEqualTo(3);
     }
 
     @Test
@@ -79,7 +79,7 @@ final class FlagNoticesTest {
         flags.read(List.of(), environment);
         flags.checkVariables(environment, flags.variables().toList());
 
-        assertThat(endpoints.http.port).isEqualTo(8000);
+        assertThat(endpoints.http.options.port).isEqualTo(8000);
         assertThat(flags.notices())
                 .containsExactly("NEREID_HTTP_PORT: 'tcp://10.0.0.1:8000' ignored: the address of a Kubernetes Service"
                         + " (enableServiceLinks: false omits such variables)");

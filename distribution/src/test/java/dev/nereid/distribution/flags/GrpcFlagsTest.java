@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.frontend.ApiGroup;
+import dev.nereid.api.frontend.ConnectionLimiter;
 import dev.nereid.api.tls.TlsFiles;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.grpc.GrpcOptions;
@@ -25,15 +26,17 @@ final class GrpcFlagsTest {
     }
 
     private static GrpcOptions options(String... arguments) throws UsageException, StartException {
-        return read(arguments).options(Duration.ofSeconds(30));
+        GrpcFlags flags = read(arguments);
+        flags.check();
+        return flags.options(ConnectionLimiter.unlimited(), Duration.ofSeconds(30));
     }
 
     @Test
     void hasTheDefaultsOfThePort() throws UsageException, StartException {
         GrpcOptions options = options();
 
-        assertThat(options.messages()).isEqualTo(GrpcOptions.DEFAULT.messages());
-        assertThat(options.connections()).isEqualTo(GrpcOptions.DEFAULT.connections());
+        assertThat(options.messages()).isEqualTo(GrpcOptions.of(_ -> {}).messages());
+        assertThat(options.connections()).isEqualTo(GrpcOptions.of(_ -> {}).connections());
         assertThat(options.policy().forwardedHeaders()).isEmpty();
         assertThat(options.port()).isEqualTo(8001);
     }
@@ -66,7 +69,9 @@ final class GrpcFlagsTest {
         for (var delay : Map.of("2", 2, "0", 0, "", 0).entrySet()) {
             GrpcFlags flags = read();
             flags.readEnvironment(Map.of("TRITONSERVER_SERVER_DELAY_GRPC_RESPONSE_SEC", delay.getKey()));
-            assertThat(flags.options(Duration.ofSeconds(30)).messages().controlDelay())
+            assertThat(flags.options(ConnectionLimiter.unlimited(), Duration.ofSeconds(30))
+                            .messages()
+                            .controlDelay())
                     .isEqualTo(Duration.ofSeconds(delay.getValue()));
         }
         for (String bad : List.of("-1", "two", "1.5", "99999999999")) {
@@ -106,7 +111,7 @@ final class GrpcFlagsTest {
                                 "--grpc-http2-max-pings-without-data=2",
                                 "--grpc-http2-max-ping-strikes=2")
                         .messages())
-                .isEqualTo(GrpcOptions.DEFAULT.messages());
+                .isEqualTo(GrpcOptions.of(_ -> {}).messages());
     }
 
     @Test
@@ -128,7 +133,7 @@ final class GrpcFlagsTest {
     void refusesToRestrictTwice() throws UsageException {
         GrpcFlags flags = read("--grpc-restricted-protocol=health:k=v", "--grpc-restricted-protocol=health:i=w");
 
-        assertThatThrownBy(() -> flags.options(Duration.ZERO))
+        assertThatThrownBy(() -> flags.check())
                 .isInstanceOf(StartException.class)
                 .hasMessage("--grpc-restricted-protocol: restricted protocol 'health' can not be specified in"
                         + " multiple config groups");

@@ -2,7 +2,9 @@ package dev.nereid.distribution.flags;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.frontend.ConnectionLimiter;
 import dev.nereid.http.HttpOptions;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -15,7 +17,7 @@ final class HttpFlagsTest {
         Flags flags = new Flags();
         http.declare(flags);
         flags.read(arguments, Map.of());
-        return http.options(1);
+        return http.options(1, ConnectionLimiter.unlimited(), Duration.ofSeconds(30));
     }
 
     @ParameterizedTest

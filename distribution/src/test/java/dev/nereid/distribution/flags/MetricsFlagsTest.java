@@ -57,12 +57,12 @@ final class MetricsFlagsTest {
     @Test
     void takesTheAddressOfHttpIfThatIsServed() throws UsageException {
         HttpFlags http = new HttpFlags();
-        http.address = "192.0.2.1";
+        http.options.address = "192.0.2.1";
         String ofHttp = read().address(http);
         http.allow = false;
 
         assertThat(ofHttp).isEqualTo("192.0.2.1");
-        assertThat(read().address(http)).isEqualTo(new HttpFlags().address);
+        assertThat(read().address(http)).isEqualTo(new HttpFlags().options.address);
         assertThat(read("--metrics-address=192.0.2.2").address(http)).isEqualTo("192.0.2.2");
     }
 

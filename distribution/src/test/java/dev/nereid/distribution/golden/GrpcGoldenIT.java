@@ -9,7 +9,6 @@ import dev.nereid.api.frontend.ApiAccess;
 import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
-import dev.nereid.grpc.GrpcOptions;
 import dev.nereid.server.NereidServer;
 import dev.nereid.server.options.ServerOptions;
 import inference.GRPCInferenceServiceGrpc;
@@ -191,10 +190,11 @@ class GrpcGoldenIT {
         Repository models = new Repository(directory)
                 .copyOf(record.resolve("models/identity_fp32"))
                 .model("probe", Repository.identity(0, "FP32", "[ 1 ]", ""));
-        GrpcOptions options = GrpcOptions.DEFAULT.withPolicy(new GrpcOptions.Policy(
-                ApiAccess.parse(List.of("health,model-repository:admin-key=admin-value")), Optional.empty()));
-        try (TestServer server =
-                TestServer.open(NereidServer.start(TestServer.of(models)), UnaryOperator.identity(), options)) {
+        ApiAccess access = ApiAccess.parse(List.of("health,model-repository:admin-key=admin-value"));
+        try (TestServer server = TestServer.open(
+                NereidServer.start(TestServer.of(models)),
+                UnaryOperator.identity(),
+                options -> options.access = access)) {
             replay(record, 53, 60, server);
         }
 

@@ -6,13 +6,13 @@ import dev.nereid.grpc.GrpcFrontend;
 import dev.nereid.grpc.GrpcOptions;
 import dev.nereid.http.HttpFrontend;
 import dev.nereid.http.HttpOptions;
-import dev.nereid.http.body.BodyLimits;
 import dev.nereid.server.NereidServer;
 import dev.nereid.server.options.ServerOptions;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
 import java.io.IOException;
+import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 
 /**
@@ -47,22 +47,25 @@ public final class TestServer implements AutoCloseable {
 
     /** Opens both ports of a server, with an interceptor between them and the server. */
     public static TestServer open(NereidServer server, UnaryOperator<InferenceServer> between) throws IOException {
-        return open(server, between, GrpcOptions.DEFAULT);
+        return open(server, between, _ -> {});
     }
 
     /** Opens both ports of a server, the one for gRPC with options of its own. */
-    public static TestServer open(NereidServer server, UnaryOperator<InferenceServer> between, GrpcOptions options)
+    public static TestServer open(
+            NereidServer server, UnaryOperator<InferenceServer> between, Consumer<GrpcOptions.Builder> change)
             throws IOException {
         EventLoops loops = EventLoops.start(1);
         InferenceServer port = between.apply(server);
-        HttpFrontend http = HttpFrontend.start(
-                loops.vertx(),
-                port,
-                HttpOptions.DEFAULT
-                        .withAddress("127.0.0.1", 0)
-                        .withEventLoops(loops.count())
-                        .withBodyLimits(MAX_JSON_BYTES, BodyLimits.DEFAULT.maxRequestBytes()));
-        GrpcFrontend grpc = GrpcFrontend.start(port, options.listenOn("127.0.0.1", 0), loops.groups());
+        HttpFrontend http = HttpFrontend.start(loops.vertx(), port, HttpOptions.of(options -> {
+            options.port = 0;
+            options.eventLoops = loops.count();
+            options.maxJsonBytes = MAX_JSON_BYTES;
+        }));
+        GrpcOptions options = GrpcOptions.of(builder -> {
+            builder.port = 0;
+            change.accept(builder);
+        });
+        GrpcFrontend grpc = GrpcFrontend.start(port, options, loops.groups());
         return new TestServer(server, loops, http, grpc);
     }
 

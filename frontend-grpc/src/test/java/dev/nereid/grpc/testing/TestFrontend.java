@@ -30,6 +30,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
 /** A gRPC front end with a fake server and a client. Checks on closing that no memory is left. */
@@ -46,20 +47,23 @@ public final class TestFrontend implements AutoCloseable {
     public final GRPCInferenceServiceBlockingStub client;
 
     public TestFrontend() {
-        this(GrpcOptions.DEFAULT);
+        this(_ -> {});
     }
 
-    public TestFrontend(GrpcOptions options) {
-        this(options, Long.MAX_VALUE);
+    public TestFrontend(Consumer<GrpcOptions.Builder> change) {
+        this(change, Long.MAX_VALUE);
     }
 
-    public TestFrontend(GrpcOptions options, long memoryBytes) {
+    public TestFrontend(Consumer<GrpcOptions.Builder> change, long memoryBytes) {
         memory = new LeakCheckingMemory(memoryBytes);
         server = new FakeInferenceServer(memory);
         try {
             frontend = GrpcFrontend.start(
                     server,
-                    options.listenOn("127.0.0.1", 0),
+                    GrpcOptions.of(grpc -> {
+                        grpc.port = 0;
+                        change.accept(grpc);
+                    }),
                     new EventLoopGroups(eventLoops, eventLoops, NioServerSocketChannel::new, workers));
         } catch (IOException e) {
             throw new UncheckedIOException(e);

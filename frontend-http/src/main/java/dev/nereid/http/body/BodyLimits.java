@@ -9,9 +9,6 @@ package dev.nereid.http.body;
  *     processes itself; a worker processes longer ones
  */
 public record BodyLimits(long maxJsonBytes, long maxRequestBytes, long maxInlineBytes) {
-    /** The default limits. They are 64 MiB of JSON, 256 KiB of it on an event loop, and 2 GiB in all. */
-    public static final BodyLimits DEFAULT = new BodyLimits(64L << 20, 2L << 30, 256L << 10);
-
     public BodyLimits {
         if (maxJsonBytes < 1 || maxJsonBytes > Integer.MAX_VALUE) {
             throw new IllegalArgumentException(

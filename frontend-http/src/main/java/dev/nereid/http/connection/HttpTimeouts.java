@@ -23,19 +23,6 @@ public record HttpTimeouts(
         Duration idle,
         Duration tlsHandshake,
         Duration responseStall) {
-    /**
-     * The default timeouts. They are half a minute for a header, 1 KiB a second for a body after ten seconds, ten
-     * seconds for a handshake, and a minute for an unread response. Idle connections are kept longer than load
-     * balancers and pools of clients keep them.
-     */
-    public static final HttpTimeouts DEFAULT = new HttpTimeouts(
-            Duration.ofSeconds(30),
-            1024,
-            Duration.ofSeconds(10),
-            Duration.ofSeconds(620),
-            Duration.ofSeconds(10),
-            Duration.ofSeconds(60));
-
     public HttpTimeouts {
         check("header", header);
         check("bodyGrace", bodyGrace);
@@ -52,51 +39,5 @@ public record HttpTimeouts(
         if (requireNonNull(time, name).isNegative()) {
             throw new IllegalArgumentException(name + ": " + time + " (expected: zero or more)");
         }
-    }
-
-    /**
-     * Returns the same timeouts with another one for headers.
-     *
-     * @param header how long a header may take
-     */
-    public HttpTimeouts withHeader(Duration header) {
-        return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, idle, tlsHandshake, responseStall);
-    }
-
-    /**
-     * Returns the same timeouts with another minimum rate of bodies.
-     *
-     * @param bytesPerSecond the minimum rate of a body
-     * @param grace the period over which the rate is measured
-     */
-    public HttpTimeouts withBodyRate(long bytesPerSecond, Duration grace) {
-        return new HttpTimeouts(header, bytesPerSecond, grace, idle, tlsHandshake, responseStall);
-    }
-
-    /**
-     * Returns the same timeouts with another one for idle connections.
-     *
-     * @param idle how long a connection may have no request
-     */
-    public HttpTimeouts withIdle(Duration idle) {
-        return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, idle, tlsHandshake, responseStall);
-    }
-
-    /**
-     * Returns the same timeouts with another one for handshakes.
-     *
-     * @param tlsHandshake how long a handshake may take
-     */
-    public HttpTimeouts withTlsHandshake(Duration tlsHandshake) {
-        return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, idle, tlsHandshake, responseStall);
-    }
-
-    /**
-     * Returns the same timeouts with another one for unread responses.
-     *
-     * @param responseStall how long a response may wait for a client that does not read
-     */
-    public HttpTimeouts withResponseStall(Duration responseStall) {
-        return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, idle, tlsHandshake, responseStall);
     }
 }

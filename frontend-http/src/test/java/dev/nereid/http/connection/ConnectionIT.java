@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.RefusalCause;
 import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.frontend.ConnectionLimiter;
+import dev.nereid.http.HttpOptions;
 import dev.nereid.http.RawHttpConnection;
 import dev.nereid.http.RunningFrontend;
 import dev.nereid.spi.DataType;
@@ -27,6 +28,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -42,8 +44,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ConnectionIT {
     private static final String PATH = "/v2/models/later/infer";
     private static final String LIVE = "GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n";
-    private static final HttpTimeouts PATIENT = new HttpTimeouts(
-            Duration.ZERO, 0, Duration.ofSeconds(10), Duration.ZERO, Duration.ofSeconds(10), Duration.ZERO);
     /** The header of a request whose body consists of chunks. */
     private static final byte[] ENDLESS =
             bytes("POST " + PATH + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -65,7 +65,7 @@ class ConnectionIT {
 
     @Test
     void aHeaderThatTakesTooLongGetsAResponse() throws IOException {
-        start(PATIENT.withHeader(SHORT));
+        start(http -> http.headerTimeout = SHORT);
         try (RawHttpConnection connection = frontend.connect()) {
             connection.send(bytes("GET /v2 HTTP/1.1\r\nHos"));
 
@@ -76,7 +76,7 @@ class ConnectionIT {
 
     @Test
     void aConnectionWithoutARequestIsClosedSilently() throws IOException {
-        start(PATIENT.withHeader(SHORT));
+        start(http -> http.headerTimeout = SHORT);
         try (RawHttpConnection connection = frontend.connect()) {
             assertThat(connection.isClosedByServer()).isTrue();
         }
@@ -84,7 +84,7 @@ class ConnectionIT {
 
     @Test
     void aConnectionThatIsIdleIsClosedSilently() throws IOException {
-        start(PATIENT.withIdle(SHORT));
+        start(http -> http.idleTimeout = SHORT);
         try (RawHttpConnection connection = frontend.connect()) {
             assertThat(connection.send(bytes(LIVE)).receive().status()).isEqualTo(200);
             assertThat(connection.isClosedByServer()).isTrue();
@@ -93,7 +93,10 @@ class ConnectionIT {
 
     @Test
     void aBodyThatTakesTooLongGetsAResponseAndItsMemoryIsFreed() throws IOException {
-        start(PATIENT.withBodyRate(1024, SHORT));
+        start(http -> {
+            http.minBodyBytesPerSecond = 1024;
+            http.bodyGrace = SHORT;
+        });
         try (RawHttpConnection connection = frontend.connect()) {
             connection.send(
                     join(bytes("POST " + PATH + " HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n"), new byte[10]));
@@ -104,7 +107,14 @@ class ConnectionIT {
 
     @Test
     void aLongExecutionIsNotIdle() throws Exception {
-        start(new HttpTimeouts(SHORT, 1 << 20, SHORT, SHORT, SHORT, SHORT));
+        start(http -> {
+            http.headerTimeout = SHORT;
+            http.minBodyBytesPerSecond = 1 << 20;
+            http.bodyGrace = SHORT;
+            http.idleTimeout = SHORT;
+            http.tlsHandshakeTimeout = SHORT;
+            http.responseStallTimeout = SHORT;
+        });
         try (RawHttpConnection busy = frontend.connect()) {
             busy.send(infer());
             ReceivedRequest received = nextRequest();
@@ -120,7 +130,7 @@ class ConnectionIT {
 
     @Test
     void aConnectionWhoseClientReadsNothingIsAborted() throws Exception {
-        start(PATIENT.withResponseStall(SHORT));
+        start(http -> http.responseStallTimeout = SHORT);
         try (Socket socket = new Socket()) {
             socket.setReceiveBufferSize(4096);
             socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), frontend.http.port()));
@@ -141,7 +151,7 @@ class ConnectionIT {
 
     @Test
     void pipelinedRequestsAreHandledOneAfterTheOther() throws Exception {
-        start(PATIENT);
+        start(_ -> {});
         try (RawHttpConnection connection = frontend.connect()) {
             byte[] many = join(Stream.generate(ConnectionIT::infer).limit(300).toArray(byte[][]::new));
             connection.send(many);
@@ -159,7 +169,7 @@ class ConnectionIT {
 
     @Test
     void theBodyOfAPipelinedRequestStaysInTheSocket() throws Exception {
-        start(PATIENT);
+        start(_ -> {});
         try (SocketChannel client = connect()) {
             client.write(ByteBuffer.wrap(join(infer(), infer(), ENDLESS, bytes("1\r\n \r\n".repeat(100)))));
             nextRequest().respondWithInputs();
@@ -173,7 +183,7 @@ class ConnectionIT {
 
     @Test
     void bytesBehindPipelinedRequestsStayInTheSocket() throws Exception {
-        start(PATIENT);
+        start(_ -> {});
         try (SocketChannel client = connect()) {
             client.write(ByteBuffer.wrap(join(infer(), bytes(LIVE))));
             ReceivedRequest first = nextRequest();
@@ -205,7 +215,7 @@ class ConnectionIT {
 
     @Test
     void anIdleConnectionIsEvictedForANewOne() throws Exception {
-        start(PATIENT, new ConnectionLimiter(2, 0));
+        start(http -> http.limiter = new ConnectionLimiter(2, 0));
         try (RawHttpConnection busy = frontend.connect();
                 RawHttpConnection idle = frontend.connect()) {
             busy.send(infer());
@@ -225,7 +235,10 @@ class ConnectionIT {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void anIdleConnectionOfAnyEventLoopIsEvicted(boolean isIdleFirst) throws Exception {
-        start(PATIENT, new ConnectionLimiter(2, 0), Duration.ZERO, 2);
+        start(http -> {
+            http.limiter = new ConnectionLimiter(2, 0);
+            http.eventLoops = 2;
+        });
         try (RawHttpConnection first = frontend.connect();
                 RawHttpConnection second = frontend.connect()) {
             RawHttpConnection idle = isIdleFirst ? first : second;
@@ -245,7 +258,7 @@ class ConnectionIT {
 
     @Test
     void aNewConnectionIsRefusedWhileAllOthersAreBusy() throws Exception {
-        start(PATIENT, new ConnectionLimiter(1, 0));
+        start(http -> http.limiter = new ConnectionLimiter(1, 0));
         try (RawHttpConnection busy = frontend.connect()) {
             busy.send(infer());
             ReceivedRequest received = nextRequest();
@@ -260,7 +273,7 @@ class ConnectionIT {
 
     @Test
     void connectionsOfOneAddressAreLimited() throws Exception {
-        start(PATIENT, new ConnectionLimiter(0, 1));
+        start(http -> http.limiter = new ConnectionLimiter(0, 1));
         try (RawHttpConnection first = frontend.connect()) {
             assertThat(first.send(bytes(LIVE)).receive().status()).isEqualTo(200);
             try (RawHttpConnection refused = frontend.connect()) {
@@ -284,7 +297,7 @@ class ConnectionIT {
                 "Content-Length: 3\r\nContent-Length: 4",
             })
     void anAmbiguousHeaderIsRefusedWithAResponse(String header) throws IOException {
-        start(PATIENT);
+        start(_ -> {});
         try (RawHttpConnection connection = frontend.connect()) {
             connection.send(bytes("POST " + PATH + " HTTP/1.1\r\n" + header + "\r\n\r\nabc"));
 
@@ -305,7 +318,7 @@ class ConnectionIT {
                 "3\\r\\nabc\\r\\n0\\r\\nno colon\\r\\n\\r\\n",
             })
     void aMalformedChunkIsRefusedWithAResponse(String chunks) throws IOException {
-        start(PATIENT);
+        start(_ -> {});
         try (RawHttpConnection connection = frontend.connect()) {
             connection.send(bytes("POST " + PATH + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
                     + chunks.replace("\\r", "\r").replace("\\n", "\n") + "x".repeat(100_000)));
@@ -317,7 +330,7 @@ class ConnectionIT {
 
     @Test
     void aMalformedChunkIsRefusedAfterTheResponseToAnEarlierRequest() throws Exception {
-        start(PATIENT);
+        start(_ -> {});
         try (RawHttpConnection connection = frontend.connect()) {
             connection.send(join(
                     infer(),
@@ -331,7 +344,7 @@ class ConnectionIT {
 
     @Test
     void responsesAnnounceTheEndWhileThePortCloses() throws Exception {
-        start(PATIENT, ConnectionLimiter.unlimited(), Duration.ofSeconds(20));
+        start(http -> http.drainWindow = Duration.ofSeconds(20));
         List<RawHttpConnection> connections = new ArrayList<>();
         for (int i = 0; i < 8; i++) {
             RawHttpConnection connection = frontend.connect();
@@ -358,7 +371,7 @@ class ConnectionIT {
 
     @Test
     void aConnectionIsClosedAtTheEndOfABodyWhoseResponseWasSent() throws Exception {
-        start(PATIENT);
+        start(_ -> {});
         try (RawHttpConnection busy = frontend.connect()) {
             busy.send(
                     join(infer(), bytes("GET /v2/health/live HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234")));
@@ -386,7 +399,7 @@ class ConnectionIT {
         "GET /v2/health/live, 200",
     })
     void aResponseBeforeTheEndOfItsBodyAnnouncesTheEndWhileThePortCloses(String request, int status) throws Exception {
-        start(PATIENT, ConnectionLimiter.unlimited(), Duration.ofSeconds(20));
+        start(http -> http.drainWindow = Duration.ofSeconds(20));
         try (RawHttpConnection early = frontend.connect();
                 RawHttpConnection busy = frontend.connect()) {
             assertThat(early.send(bytes(LIVE)).receive().status()).isEqualTo(200);
@@ -411,7 +424,7 @@ class ConnectionIT {
 
     @Test
     void aLongBodyIsNotReadDuringTheDrain() throws Exception {
-        start(PATIENT);
+        start(_ -> {});
         try (RawHttpConnection busy = frontend.connect()) {
             busy.send(infer());
             ReceivedRequest received = nextRequest();
@@ -435,7 +448,10 @@ class ConnectionIT {
 
     @Test
     void aRequestIsServedWhoseEventLoopHadNoConnectionWhenTheDrainBegan() throws Exception {
-        start(PATIENT, ConnectionLimiter.unlimited(), Duration.ofSeconds(20), 2);
+        start(http -> {
+            http.drainWindow = Duration.ofSeconds(20);
+            http.eventLoops = 2;
+        });
         RawHttpConnection busy = frontend.connect();
         busy.send(infer());
         ReceivedRequest first = nextRequest();
@@ -535,23 +551,16 @@ class ConnectionIT {
         return received;
     }
 
-    private void start(HttpTimeouts timeouts) throws IOException {
-        start(timeouts, ConnectionLimiter.unlimited());
-    }
-
-    private void start(HttpTimeouts timeouts, ConnectionLimiter limiter) throws IOException {
-        start(timeouts, limiter, Duration.ZERO);
-    }
-
-    private void start(HttpTimeouts timeouts, ConnectionLimiter limiter, Duration window) throws IOException {
-        start(timeouts, limiter, window, 1);
-    }
-
-    private void start(HttpTimeouts timeouts, ConnectionLimiter limiter, Duration window, int loops)
-            throws IOException {
-        frontend = new RunningFrontend(RunningFrontend.OPTIONS
-                .withEventLoops(loops)
-                .withConnections(new HttpConnectionOptions(limiter, timeouts, window, Duration.ofMinutes(1))));
+    /** Starts a front end with patience, but for what changes. */
+    private void start(Consumer<HttpOptions.Builder> change) throws IOException {
+        frontend = new RunningFrontend(RunningFrontend.options(http -> {
+            http.headerTimeout = Duration.ZERO;
+            http.minBodyBytesPerSecond = 0;
+            http.idleTimeout = Duration.ZERO;
+            http.responseStallTimeout = Duration.ZERO;
+            http.closeTimeout = Duration.ofMinutes(1);
+            change.accept(http);
+        }));
         frontend.server.add(FakeModel.identity("later", DataType.UINT8, 0, -1).responding(requests::add));
     }
 }

@@ -26,7 +26,7 @@ import java.util.List;
  * not.
  */
 class BinaryExtensionFuzz {
-    private static final BodyLimits LIMITS = new BodyLimits(1 << 16, 1 << 18, BodyLimits.DEFAULT.maxInlineBytes());
+    private static final BodyLimits LIMITS = new BodyLimits(1 << 16, 1 << 18, 256 << 10);
     private static final List<ModelMetadata> MODELS = List.of(
             model(0, TensorSpec.of("X", DataType.FP32, Shape.of(-1))),
             model(8, TensorSpec.of("X", DataType.INT16, Shape.of(2, -1, 3))),

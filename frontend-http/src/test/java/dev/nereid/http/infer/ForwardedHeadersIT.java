@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -174,7 +175,8 @@ class ForwardedHeadersIT {
     }
 
     private static HttpOptions forwarding(String pattern) {
-        return RunningFrontend.OPTIONS.withForwardedHeaders(Pattern.compile(pattern, Pattern.CASE_INSENSITIVE));
+        return RunningFrontend.options(
+                http -> http.forwardedHeaders = Optional.of(Pattern.compile(pattern, Pattern.CASE_INSENSITIVE)));
     }
 
     private static RawHttpConnection.Response post(RunningFrontend frontend, String headers) throws IOException {

@@ -426,7 +426,8 @@ class InferIT {
 
     @Test
     void limitsTheWholeBodyAsJsonByItsHeader() throws IOException {
-        try (RunningFrontend strict = new RunningFrontend(RunningFrontend.OPTIONS.withBodyLimits(1 << 20, 1 << 20))) {
+        try (RunningFrontend strict =
+                new RunningFrontend(RunningFrontend.options(http -> http.maxRequestBytes = 1 << 20))) {
             String advice =
                     " bytes) that exceeds the maximum allowed value of 1048576 bytes. Use --http-max-input-size to"
                             + " increase the limit.";
@@ -461,7 +462,8 @@ class InferIT {
     void readsSixteenMebibytesBeyondTheLimit(String header, String connectionHeader) throws Exception {
         byte[] piece = new byte[1 << 20];
         boolean isChunked = header.contains("chunked");
-        try (RunningFrontend strict = new RunningFrontend(RunningFrontend.OPTIONS.withBodyLimits(1 << 20, 1 << 20));
+        try (RunningFrontend strict =
+                        new RunningFrontend(RunningFrontend.options(http -> http.maxRequestBytes = 1 << 20));
                 RawHttpConnection connection = strict.connect()) {
             connection.send(bytes("POST " + INFER + " HTTP/1.1\r\nHost: x\r\n" + header + "\r\n\r\n"));
             for (int i = 0; i < 17; i++) {
@@ -487,7 +489,8 @@ class InferIT {
 
     @Test
     void closesTheConnectionOfABodyThatIsMuchTooLarge() throws IOException {
-        try (RunningFrontend strict = new RunningFrontend(RunningFrontend.OPTIONS.withBodyLimits(1 << 20, 1 << 20));
+        try (RunningFrontend strict =
+                        new RunningFrontend(RunningFrontend.options(http -> http.maxRequestBytes = 1 << 20));
                 RawHttpConnection connection = strict.connect()) {
             connection.send(bytes("POST " + INFER + " HTTP/1.1\r\nHost: x\r\nContent-Length: 17825793\r\n\r\n"));
 
@@ -524,7 +527,8 @@ class InferIT {
                 + "\"parameters\":{\"binary_data_size\":" + size + "}}]," + BINARY_OUT + "}";
         String header = "POST /v2/models/plain/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n";
         byte[] chunks = bytes(("400\r\n" + "x".repeat(1024) + "\r\n").repeat(64));
-        try (RunningFrontend large = new RunningFrontend(RunningFrontend.OPTIONS.withBodyLimits(1 << 20, 1 << 30));
+        try (RunningFrontend large =
+                        new RunningFrontend(RunningFrontend.options(http -> http.maxRequestBytes = 1 << 30));
                 RawHttpConnection connection = large.connect()) {
             connection.send(bytes(header + jsonLength(json) + "\r\n"));
             connection.send(bytes(Integer.toHexString(json.length()) + "\r\n" + json + "\r\n"));

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.parameter.ParameterValue;
+import dev.nereid.http.HttpOptions;
 import dev.nereid.http.RawHttpConnection;
 import dev.nereid.http.RunningFrontend;
 import dev.nereid.spi.DataType;
@@ -77,8 +78,7 @@ class LargeJsonIT {
                 throw new StackOverflowError();
             }
         });
-        frontend = new RunningFrontend(
-                RunningFrontend.OPTIONS.withBodyLimits(8 << 20, 16 << 20).withMaxInlineBytes(INLINE), checked, memory);
+        frontend = new RunningFrontend(options(INLINE), checked, memory);
         FakeModel echo = FakeModel.identity("echo", DataType.FP32, 0, -1);
         frontend.server.add(echo);
         frontend.server.add(
@@ -111,11 +111,16 @@ class LargeJsonIT {
         }
     }
 
+    private static HttpOptions options(long maxInlineBytes) {
+        return RunningFrontend.options(http -> {
+            http.maxJsonBytes = 8 << 20;
+            http.maxInlineBytes = maxInlineBytes;
+        });
+    }
+
     @Test
     void writesTheSameTextOnLoopAndWorker() throws Exception {
-        try (RunningFrontend inline = new RunningFrontend(RunningFrontend.OPTIONS
-                        .withBodyLimits(8 << 20, 16 << 20)
-                        .withMaxInlineBytes(1 << 30));
+        try (RunningFrontend inline = new RunningFrontend(options(1 << 30));
                 RawHttpConnection here = frontend.connect();
                 RawHttpConnection there = inline.connect()) {
             inline.server.add(FakeModel.identity("echo", DataType.FP32, 0, -1));
@@ -310,9 +315,7 @@ class LargeJsonIT {
 
     @Test
     void generatesTheSameTextOnLoopAndWorker() throws Exception {
-        try (RunningFrontend inline = new RunningFrontend(RunningFrontend.OPTIONS
-                        .withBodyLimits(8 << 20, 16 << 20)
-                        .withMaxInlineBytes(1 << 30));
+        try (RunningFrontend inline = new RunningFrontend(options(1 << 30));
                 RawHttpConnection here = frontend.connect();
                 RawHttpConnection there = inline.connect()) {
             inline.server.add(FakeModel.identity("echo", DataType.FP32, 0, -1));

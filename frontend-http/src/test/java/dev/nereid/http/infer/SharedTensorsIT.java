@@ -167,7 +167,7 @@ class SharedTensorsIT {
     void regionsAreReleasedBeforeTheClientHasItsResponse(Consumer<ReceivedRequest> completion, int maxInlineBytes)
             throws IOException {
         frontend.close();
-        frontend = new RunningFrontend(RunningFrontend.OPTIONS.withMaxInlineBytes(maxInlineBytes));
+        frontend = new RunningFrontend(RunningFrontend.options(http -> http.maxInlineBytes = maxInlineBytes));
         FakeSharedMemory shared = frontend.server.sharedMemory();
         shared.register("r", "/r", 0, 64);
         frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).responding(completion));

@@ -41,7 +41,7 @@ class JsonMemoryLimiterIT {
     @BeforeEach
     void start() throws IOException {
         LeakCheckingMemory memory = new LeakCheckingMemory();
-        frontend = new RunningFrontend(RunningFrontend.OPTIONS.withMaxInlineBytes(0), memory, memory, texts);
+        frontend = new RunningFrontend(RunningFrontend.options(http -> http.maxInlineBytes = 0), memory, memory, texts);
         frontend.server.add(FakeModel.identity("long", DataType.UINT8, 0, -1).responding(this::execute));
         frontend.server.add(
                 FakeModel.identity("stream", DataType.UINT8, 0, -1).decoupled().responding(this::execute));

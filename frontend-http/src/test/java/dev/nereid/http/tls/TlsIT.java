@@ -7,7 +7,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.nereid.api.frontend.ConnectionLimiter;
 import dev.nereid.api.tls.TlsFiles;
 import dev.nereid.api.tls.TlsFilesException;
-import dev.nereid.http.HttpSecurity;
 import dev.nereid.http.RawHttpConnection;
 import dev.nereid.http.RunningFrontend;
 import java.io.IOException;
@@ -207,10 +206,11 @@ class TlsIT {
     }
 
     private int start(TlsFiles tls, ConnectionLimiter limiter) throws IOException {
-        RunningFrontend frontend = new RunningFrontend(RunningFrontend.OPTIONS
-                .withEventLoops(2)
-                .withConnections(RunningFrontend.OPTIONS.connections().withLimiter(limiter))
-                .withSecurity(HttpSecurity.NONE.withTls(tls)));
+        RunningFrontend frontend = new RunningFrontend(RunningFrontend.options(http -> {
+            http.eventLoops = 2;
+            http.limiter = limiter;
+            http.tls = Optional.of(tls);
+        }));
         running = Optional.of(frontend);
         return frontend.http.port();
     }
