@@ -74,10 +74,10 @@ final class CheckCommand implements Command {
     public int run() throws UsageException, StartException, InterruptedException {
         context.log().apply(LogSettings.levels(log ? "info" : "off", log ? "warn" : "off"));
         for (String repository : repositories) {
-            if (ServerFlags.isUrl(repository)) {
+            if (FlagValue.isUrl(repository)) {
                 server.addRepository(repository);
             } else {
-                server.repositories.add(directory(repository));
+                server.options.modelRepositories.add(directory(repository));
             }
         }
         ServerOptions options = server.options(context);

@@ -83,10 +83,10 @@ final class DemoCommand implements Command {
         log.apply(context.log());
         Path examples = context.paths().home().resolve("examples");
         Path pipelines = examples.resolve("pipeline-models");
-        server.repositories.add(examples.resolve("models"));
+        server.options.modelRepositories.add(examples.resolve("models"));
         if (training.isZero()) { // the load is for the server's own methods
-            server.repositories.add(pipelines);
-            server.addBackendDirectory(examples.resolve("plugins"));
+            server.options.modelRepositories.add(pipelines);
+            server.options.plugins.add(examples.resolve("plugins"));
         }
         RunningServer running = RunningServer.start(server, endpoints, context.withFormat(log.format()));
         BestEffort.run(

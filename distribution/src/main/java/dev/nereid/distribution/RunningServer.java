@@ -96,7 +96,7 @@ final class RunningServer {
         endpoints.check();
         endpoints.grpc.readEnvironment(context.environment());
         Ports.check(endpoints); // before models are loaded, which may take minutes
-        context.shutdown().limit(flags.exitTimeout().plus(MARGIN));
+        context.shutdown().limit(flags.options.exitTimeout.plus(MARGIN));
         // Transports and models are independent until both are ready: two cores start them at once.
         int loopCount = endpoints.http.eventLoops(context.host().processors());
         CompletableFuture<EventLoops> loops = CompletableFuture.supplyAsync(() -> EventLoops.start(loopCount));
@@ -105,11 +105,11 @@ final class RunningServer {
             try {
                 awaitModels(server, flags, context);
                 Duration delay = exitDelay(flags, endpoints);
-                Duration closeTimeout = flags.exitTimeout().minus(delay).plus(LAST_RESPONSES);
+                Duration closeTimeout = flags.options.exitTimeout.minus(delay).plus(LAST_RESPONSES);
                 loops.join().watch(server, endpoints.metrics.allow);
                 Ports ports = Ports.open(endpoints, loops.join(), server, closeTimeout);
                 return new RunningServer(
-                        context, flags.exitTimeout(), delay, loops.join(), server, ports, flags.memoryReport());
+                        context, flags.options.exitTimeout, delay, loops.join(), server, ports, flags.memoryReport());
             } catch (StartException | InterruptedException | RuntimeException e) {
                 closeAfter(e, server);
                 throw e;
@@ -123,7 +123,7 @@ final class RunningServer {
     /** Returns how long the server continues to serve after a shutdown request. It is a part of the exit timeout. */
     private static Duration exitDelay(ServerFlags flags, EndpointFlags endpoints) {
         Duration configured = endpoints.connections.exitDelay();
-        return configured.compareTo(flags.exitTimeout()) < 0 ? configured : flags.exitTimeout();
+        return configured.compareTo(flags.options.exitTimeout) < 0 ? configured : flags.options.exitTimeout;
     }
 
     private static void closeAfter(Exception failure, NereidServer server) {
@@ -139,10 +139,10 @@ final class RunningServer {
         try {
             server.awaitModels();
         } catch (InferenceException e) {
-            if (flags.exitOnError && !context.console().hasReport()) {
+            if (flags.options.exitOnError && !context.console().hasReport()) {
                 throw new StartException(e.publicMessage() + EXIT_ON_ERROR, e);
             }
-            if (flags.exitOnError) {
+            if (flags.options.exitOnError) {
                 String failures = BestEffort.get("start-up report", e.publicMessage(), () -> {
                     StartReport report = report(server, flags.memoryReport(), Endpoints.NONE);
                     context.console().out().print(report.text(CurlExample.Values.ZEROS));

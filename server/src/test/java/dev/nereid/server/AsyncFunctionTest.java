@@ -110,7 +110,7 @@ final class AsyncFunctionTest {
     private ServerOptions options() {
         return ServerOptions.of(models.root())
                 .withPlugins(directory.resolve("plugins"))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> o.processors = 2);
     }
 
     private static void await(BooleanSupplier condition) {

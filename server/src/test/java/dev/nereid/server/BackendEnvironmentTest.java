@@ -32,11 +32,14 @@ final class BackendEnvironmentTest {
         models.model("m", "backend: \"looking\"\n" + TestModels.TENSORS);
         ServerOptions options = ServerOptions.of(models.root())
                 .withPlugins(directory.resolve("plugins"))
-                .withProviders(new Looking())
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false));
+                .with(o -> {
+                    o.providers = List.of(new Looking());
+                    o.exitOnError = false;
+                });
 
         NereidServer.start(options).close();
-        NereidServer.start(options.withEnvironment(Map.of("HOME", "/root", "NEREID_HTTP_RESTRICTED_API", "health:k=v")))
+        NereidServer.start(options.with(
+                        o -> o.environment = Map.of("HOME", "/root", "NEREID_HTTP_RESTRICTED_API", "health:k=v")))
                 .close();
 
         assertThat(seen).containsExactly(Map.of(), Map.of("HOME", "/root"));

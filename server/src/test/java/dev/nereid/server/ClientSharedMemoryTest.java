@@ -60,7 +60,7 @@ final class ClientSharedMemoryTest {
                 .withPlugins(plugins)
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withMemory(memory -> memory.withClientSharedMemory(true)));
+                .with(o -> o.clientSharedMemory = true));
         cut(PAGE);
         server.sharedMemory().register("r", "/" + key, 0, PAGE);
     }

@@ -94,7 +94,7 @@ final class CompletedProgramTest {
 
     private NereidServer start() throws InterruptedException {
         return NereidServer.start(
-                ServerOptions.of(models.root()).withPlugins(plugins).withProviders(scripts));
+                ServerOptions.of(models.root()).withPlugins(plugins).with(o -> o.providers = List.of(scripts)));
     }
 
     private static final class Scripts implements BackendProvider, Backend {

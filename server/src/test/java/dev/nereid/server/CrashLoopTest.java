@@ -47,7 +47,7 @@ final class CrashLoopTest {
                         + " default_timeout_microseconds: 100000 } }\n");
         try (NereidServer server = NereidServer.start(ServerOptions.of(models.root())
                 .withPlugins(directory.resolve("plugins"))
-                .withProviders(backend))) {
+                .with(o -> o.providers = List.of(backend)))) {
             backend.instances.getFirst().dies();
             assertThat(RecordingObserver.to(server, "m", 1).response().values()).containsExactly(1f);
             assertThat(isReady(server)).as("another instance lives").isTrue();

@@ -148,8 +148,7 @@ final class CustomBatchingTest {
     }
 
     private void assertReason(String model, String reason) throws Exception {
-        try (NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.exitOnError = false))) {
             List<ModelStatus> index = server.models().index();
             assertThat(index).extracting(ModelStatus::name).containsExactly(model);
             assertThat(index).extracting(ModelStatus::reason).containsExactly(reason);
@@ -160,6 +159,6 @@ final class CustomBatchingTest {
         return ServerOptions.of(models.root())
                 .withPlugins(plugins)
                 .withBackendSetting("recording", "events", events.toString())
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> o.processors = 2);
     }
 }

@@ -13,7 +13,6 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.statistics.DemandStatistics;
 import dev.nereid.server.cache.CacheOptions;
-import dev.nereid.server.options.DemandOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Sequence;
@@ -114,7 +113,7 @@ final class DemandEvictionTest {
     void reportsAPinnedModelThatIsMissingOrTooLarge() throws Exception {
         models.recording("a", "");
         for (String name : List.of("a", "missing")) {
-            ServerOptions options = fixture.options(DemandOptions.DEFAULT.withMemoryBudget(1000), name);
+            ServerOptions options = fixture.options(o -> o.memoryBudget = 1000, name);
             assertThatThrownBy(() -> NereidServer.start(options))
                     .isInstanceOf(InferenceException.class)
                     .hasMessageContaining(name);
@@ -166,10 +165,10 @@ final class DemandEvictionTest {
         TestModels others = new TestModels(Files.createDirectories(directory.resolve("others")));
         models.recording("a", DemandFixture.MEGABYTE).recording("both", DemandFixture.MEGABYTE);
         others.recording("b", DemandFixture.MEGABYTE).recording("both", DemandFixture.MEGABYTE);
-        ServerOptions options = fixture.options(
-                        ServerOptions.of(models.root(), others.root()),
-                        DemandOptions.DEFAULT.withMemoryBudget(1_000_000))
-                .withDirectories(directories -> directories.withNamespaces(true));
+        ServerOptions options = fixture.options(ServerOptions.of(models.root(), others.root()), o -> {
+            o.memoryBudget = 1_000_000;
+            o.hasNamespaces = true;
+        });
         try (NereidServer server = NereidServer.start(options)) {
             assertThat(infer(server, "a", 1)).containsExactly(1f);
             assertThat(infer(server, "b", 1)).containsExactly(1f);
@@ -211,8 +210,10 @@ final class DemandEvictionTest {
     void respondsFromTheCacheAfterAnEvictionUnlessFilesHaveChanged() throws Exception {
         String cached = DemandFixture.MEGABYTE + "response_cache { enable: true }\n" + parameter("record", "");
         models.recording("a", cached).recording("b", DemandFixture.MEGABYTE);
-        ServerOptions options = fixture.options(DemandOptions.DEFAULT.withMemoryBudget(1_000_000))
-                .withScheduling(scheduling -> scheduling.withCache(CacheOptions.local(1 << 20)));
+        ServerOptions options = fixture.options(o -> {
+            o.memoryBudget = 1_000_000;
+            o.cache = Optional.of(CacheOptions.local(1 << 20));
+        });
         try (NereidServer server = NereidServer.start(options)) {
             assertThat(infer(server, "a", 1)).containsExactly(1f);
             await(() -> {

@@ -9,7 +9,6 @@ import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.memory.TensorBuffer;
-import dev.nereid.server.options.DemandOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.MemoryPlace;
 import java.io.IOException;
@@ -19,6 +18,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 
 /**
  * A server in the demand mode with models of the recording backend. {@link #MEGABYTE} makes a model report a million
@@ -84,19 +84,22 @@ record DemandFixture(Path directory) {
     }
 
     NereidServer start(long budget, String... pinned) throws InterruptedException, InferenceException {
-        return NereidServer.start(options(DemandOptions.DEFAULT.withMemoryBudget(budget), pinned));
+        return NereidServer.start(options(o -> o.memoryBudget = budget, pinned));
     }
 
-    ServerOptions options(DemandOptions demand, String... pinned) {
-        return options(ServerOptions.of(models().root()), demand, pinned);
+    ServerOptions options(Consumer<ServerOptions.Builder> change, String... pinned) {
+        return options(ServerOptions.of(models().root()), change, pinned);
     }
 
-    ServerOptions options(ServerOptions repositories, DemandOptions demand, String... pinned) {
+    ServerOptions options(ServerOptions repositories, Consumer<ServerOptions.Builder> change, String... pinned) {
         return repositories
                 .withPlugins(directory.resolve("plugins"))
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withDemand(demand, pinned)))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> {
+                    o.onDemand(pinned);
+                    o.processors = 2;
+                    change.accept(o);
+                });
     }
 }

@@ -13,7 +13,6 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.statistics.FailureReason;
-import dev.nereid.server.options.DemandOptions;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Sequence;
 import java.io.IOException;
@@ -127,8 +126,7 @@ final class DemandModeTest {
     void waitsNoLongerThanTheOptionsSay() throws Exception {
         models.recording("m", "");
         Path gate = Files.createFile(directory.resolve("models/m/gate"));
-        try (NereidServer server =
-                NereidServer.start(fixture.options(DemandOptions.DEFAULT.withMaxWait(Duration.ofMillis(30))))) {
+        try (NereidServer server = NereidServer.start(fixture.options(o -> o.maxWait = Duration.ofMillis(30)))) {
             assertThat(RecordingObserver.to(server, "m", 1).error().publicMessage())
                     .startsWith("model 'm' was not loaded within ");
             Files.delete(gate);
@@ -182,8 +180,10 @@ final class DemandModeTest {
     void refusesMoreWaitingRequestsThanItsBound() throws Exception {
         models.recording("m", "");
         Path gate = Files.createFile(directory.resolve("models/m/gate"));
-        try (NereidServer server =
-                NereidServer.start(fixture.options(DemandOptions.DEFAULT.withMaxWaiting(2, 1 << 20)))) {
+        try (NereidServer server = NereidServer.start(fixture.options(o -> {
+            o.maxWaiting = 2;
+            o.maxWaitingBytes = 1 << 20;
+        }))) {
             RecordingObserver first = RecordingObserver.to(server, "m", 1);
             RecordingObserver second = RecordingObserver.to(server, "m", 2);
 
@@ -345,8 +345,10 @@ final class DemandModeTest {
     void refusesMoreCancelledRequestsOfSequencesThanItsBound() throws Exception {
         models.recording("m", "sequence_batching { max_sequence_idle_microseconds: 3600000000 }\n");
         Path gate = Files.createFile(directory.resolve("models/m/gate"));
-        try (NereidServer server =
-                NereidServer.start(fixture.options(DemandOptions.DEFAULT.withMaxWaiting(3, 1 << 20)))) {
+        try (NereidServer server = NereidServer.start(fixture.options(o -> {
+            o.maxWaiting = 3;
+            o.maxWaitingBytes = 1 << 20;
+        }))) {
             RecordingObserver start = new RecordingObserver();
             server.infer(request(server, "m", ofSequence(true)), start);
             for (int i = 0; i < 2; i++) {

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
-import dev.nereid.server.options.DemandOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
@@ -38,8 +37,7 @@ final class DemandSourceTest {
         storage = new TestStorage(Files.createDirectories(directory.resolve("storage")));
         fixture.models().recording("near", DemandFixture.MEGABYTE);
         options = fixture.options(
-                storage.addTo(ServerOptions.of(fixture.models().root())),
-                DemandOptions.DEFAULT.withMemoryBudget(1_000_000));
+                storage.addTo(ServerOptions.of(fixture.models().root())), o -> o.memoryBudget = 1_000_000);
     }
 
     @Test
@@ -115,7 +113,7 @@ final class DemandSourceTest {
     void refusesAModelOfWhichTheChecksumIsWrongAtTheStart() throws Exception {
         fixture.models().recording("checked", CHECKED);
         Files.writeString(fixture.models().root().resolve("checked/1/weights"), "abd");
-        ServerOptions tolerant = options.withLifecycle(lifecycle -> lifecycle.withExitOnError(false));
+        ServerOptions tolerant = options.with(o -> o.exitOnError = false);
         try (NereidServer server = NereidServer.start(tolerant)) {
             assertThat(TestControl.index(server))
                     .anyMatch(line -> line.startsWith("checked UNAVAILABLE") && line.contains("Mismatched MD5 hash"));

@@ -22,6 +22,7 @@ import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Shape;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.function.UnaryOperator;
@@ -79,7 +80,7 @@ final class DetachedCallsTest {
     private NereidServer start() throws InterruptedException {
         return NereidServer.start(ServerOptions.of(models.root())
                 .withPlugins(directory.resolve("plugins"))
-                .withProviders(new Calling()));
+                .with(o -> o.providers = List.of(new Calling())));
     }
 
     private void write(String model, int instances, String cause) {

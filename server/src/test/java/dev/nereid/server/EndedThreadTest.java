@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.server.options.SupervisionOptions;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -30,9 +29,11 @@ final class EndedThreadTest {
                 throw new IllegalStateException("of a test");
             }
         };
-        SupervisionOptions supervision = new SupervisionOptions(Duration.ZERO, Duration.ZERO, handler);
-        return NereidServer.start(
-                ServerOptions.of(models).withLifecycle(lifecycle -> lifecycle.withSupervision(supervision)));
+        return NereidServer.start(ServerOptions.of(models).with(o -> {
+            o.executionLimit = Duration.ZERO;
+            o.loadLimit = Duration.ZERO;
+            o.fatalErrors = handler;
+        }));
     }
 
     @Test

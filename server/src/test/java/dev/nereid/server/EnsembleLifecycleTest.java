@@ -10,7 +10,6 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.server.cache.CacheOptions;
-import dev.nereid.server.options.DemandOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import java.nio.file.Files;
@@ -64,7 +63,7 @@ final class EnsembleLifecycleTest {
                 .withPlugins(directory.resolve("plugins"))
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit(loaded))));
+                .with(o -> o.explicit(loaded)));
     }
 
     @Test
@@ -203,8 +202,10 @@ final class EnsembleLifecycleTest {
         pipeline(-1, "a", "b");
         Path config = models.root().resolve("pipeline/config.pbtxt");
         Files.writeString(config, Files.readString(config) + "response_cache { enable: true }\n");
-        ServerOptions options = fixture.options(DemandOptions.DEFAULT.withMemoryBudget(2_000_000))
-                .withScheduling(scheduling -> scheduling.withCache(CacheOptions.local(1 << 20)));
+        ServerOptions options = fixture.options(o -> {
+            o.memoryBudget = 2_000_000;
+            o.cache = Optional.of(CacheOptions.local(1 << 20));
+        });
         try (NereidServer server = NereidServer.start(options)) {
             for (int round = 0; round < 2; round++) {
                 DemandFixture.await(() -> {

@@ -5,6 +5,7 @@ import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.ModelRef;
+import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.EnsembleFixture.Outcome;
 import dev.nereid.server.EnsembleFixture.Query;
 import dev.nereid.server.cache.CacheOptions;
@@ -15,6 +16,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -37,8 +39,7 @@ final class EnsembleResourcesTest {
     }
 
     private ServerOptions explicit(String... models) {
-        return fixture.options()
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit(models)));
+        return fixture.options().with(o -> o.explicit(models));
     }
 
     private static long executions(NereidServer server, String model) {
@@ -74,7 +75,7 @@ final class EnsembleResourcesTest {
                 .ensemble("inner", step("one", "IN=IN", "OUT=mid"), step("slow", "IN=mid", "OUT=OUT"))
                 .ensemble("outer", step("inner", "IN=IN", "OUT=mid"), step("one", "IN=mid", "OUT=OUT"));
         try (NereidServer server =
-                NereidServer.start(fixture.options().withScheduling(scheduling -> scheduling.withLimits(1, 4)))) {
+                NereidServer.start(fixture.options().with(o -> o.limits = Optional.of(new AdmissionLimits(1, 4))))) {
             Outcome first = Query.of(server, "outer", 1).send();
             DemandFixture.await(() -> server.models()
                             .statistics(ModelRef.latest("one"))
@@ -110,8 +111,7 @@ final class EnsembleResourcesTest {
                                 + EnsembleFixture.tensors("output", "-1", "OUT"),
                         step("one", "IN=IN", "OUT=mid"),
                         step("ten", "IN=mid", "OUT=OUT"));
-        ServerOptions options =
-                explicit("both").withScheduling(scheduling -> scheduling.withCache(CacheOptions.local(1 << 20)));
+        ServerOptions options = explicit("both").with(o -> o.cache = Optional.of(CacheOptions.local(1 << 20)));
         try (NereidServer server = NereidServer.start(options)) {
             awaitCached(server, 12);
             long before = executions(server, "one");
@@ -206,9 +206,10 @@ final class EnsembleResourcesTest {
                         step("ten", "IN=mid", "OUT=OUT"));
         Path file = Files.createTempFile(directory, "keys", "");
         CacheOptions cache = new CacheOptions("keys", Map.of("file", file.toString()), List.of(caches));
-        ServerOptions options = server.options()
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit()))
-                .withScheduling(scheduling -> scheduling.withCache(cache));
+        ServerOptions options = server.options().with(o -> {
+            o.explicit();
+            o.cache = Optional.of(cache);
+        });
         try (NereidServer started = NereidServer.start(options)) {
             for (String model : loaded) {
                 TestControl.load(started, model);

@@ -244,7 +244,9 @@ final class FaultyModelTest {
                 .withPlugins(plugins)
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> {
+                    o.exitOnError = false;
+                    o.processors = 2;
+                });
     }
 }

@@ -7,8 +7,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelRef;
 import dev.nereid.server.cache.CacheOptions;
-import dev.nereid.server.options.DemandOptions;
-import dev.nereid.server.options.SchedulingOptions;
 import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -140,7 +138,7 @@ final class ForcedReloadTest {
     @Test
     void doesNotReuseCachedResponses() throws Exception {
         models.recording("m", CACHED);
-        try (NereidServer server = NereidServer.start(explicit("m").withScheduling(ForcedReloadTest::cached))) {
+        try (NereidServer server = NereidServer.start(explicit("m").with(ForcedReloadTest::cache))) {
             cache(server);
             long before = fixture.executions();
             TestControl.load(server, "m");
@@ -163,7 +161,7 @@ final class ForcedReloadTest {
     @Test
     void doesNotReuseCachedResponsesAfterAnUnload() throws Exception {
         models.recording("m", CACHED);
-        try (NereidServer server = NereidServer.start(explicit("m").withScheduling(ForcedReloadTest::cached))) {
+        try (NereidServer server = NereidServer.start(explicit("m").with(ForcedReloadTest::cache))) {
             cache(server);
             force(server, "m");
             TestControl.unload(server, "m");
@@ -185,8 +183,7 @@ final class ForcedReloadTest {
     @Test
     void doesNotReuseCachedResponsesAfterAnEviction() throws Exception {
         models.recording("m", DemandFixture.MEGABYTE + CACHED).recording("other", DemandFixture.MEGABYTE);
-        ServerOptions options = fixture.options(DemandOptions.DEFAULT.withMemoryBudget(1_000_000))
-                .withScheduling(ForcedReloadTest::cached);
+        ServerOptions options = fixture.options(o -> o.memoryBudget = 1_000_000).with(ForcedReloadTest::cache);
         try (NereidServer server = NereidServer.start(options)) {
             cache(server);
             force(server, "m");
@@ -230,8 +227,8 @@ final class ForcedReloadTest {
                 .toList();
     }
 
-    private static SchedulingOptions cached(SchedulingOptions scheduling) {
-        return scheduling.withCache(CacheOptions.local(1 << 20));
+    private static void cache(ServerOptions.Builder options) {
+        options.cache = Optional.of(CacheOptions.local(1 << 20));
     }
 
     /** Sends a request until its response comes from the cache. */
@@ -267,10 +264,12 @@ final class ForcedReloadTest {
     private ServerOptions explicit(String... startup) {
         return ServerOptions.of(models.root())
                 .withPlugins(directory.resolve("plugins"))
-                .withDirectories(directories -> directories.withPluginCache(directory.resolve("work")))
+                .with(o -> o.pluginCache = directory.resolve("work"))
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit(startup)))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> {
+                    o.explicit(startup);
+                    o.processors = 2;
+                });
     }
 }

@@ -209,10 +209,11 @@ final class ForgetfulPluginTest {
                 .withPlugins(directory.resolve("plugins"))
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle
-                        .withControl(control -> control.withExplicit("*"))
-                        .withExitTimeout(EXIT_TIMEOUT))
-                .withMemory(memory -> memory.withPoisonFreed(true))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2))));
+                .with(o -> {
+                    o.explicit("*");
+                    o.exitTimeout = EXIT_TIMEOUT;
+                    o.poisonFreed = true;
+                    o.processors = 2;
+                }));
     }
 }

@@ -220,9 +220,10 @@ final class ForgottenSenderTest {
     private NereidServer start() throws Exception {
         return NereidServer.start(ServerOptions.of(directory.resolve("models"))
                 .withPlugins(directory.resolve("plugins"))
-                .withLifecycle(lifecycle -> lifecycle
-                        .withControl(control -> control.withExplicit("*"))
-                        .withExitTimeout(EXIT_TIMEOUT))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2))));
+                .with(o -> {
+                    o.explicit("*");
+                    o.exitTimeout = EXIT_TIMEOUT;
+                    o.processors = 2;
+                }));
     }
 }

@@ -40,8 +40,8 @@ final class HostPolicyLoadTest {
         try (NereidServer server = NereidServer.start(ServerOptions.of(models.root())
                 .withPlugins(plugins)
                 .withBackendSetting("recording", "events", events.toString())
-                .withModels(model -> model.withInstances(instances -> instances.withHostPolicies(
-                        HostPolicies.of(List.of(new HostSetting("cpu", HostSetting.CPU_CORES, one)))))))) {
+                .with(o -> o.hostPolicies =
+                        HostPolicies.of(List.of(new HostSetting("cpu", HostSetting.CPU_CORES, one)))))) {
             RecordingObserver.to(server, "a", 1).await();
             RecordingObserver.to(server, "b", 1).await();
         }

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.server.options.ModelControlMode;
-import dev.nereid.server.options.ModelControlOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.server.plugin.PluginJar;
@@ -23,7 +22,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.UnaryOperator;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -377,9 +376,12 @@ final class HotPluginTest {
 
     @Test
     void followsThePluginDirectoryWhenItPolls() throws Exception {
-        try (NereidServer server = NereidServer.start(options(control ->
-                        control.withMode(ModelControlMode.POLL).withPoll(Duration.ofMillis(20), Duration.ofMillis(20)))
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options(o -> {
+            o.controlMode = ModelControlMode.POLL;
+            o.pollInterval = Duration.ofMillis(20);
+            o.stabilityWindow = Duration.ofMillis(20);
+            o.exitOnError = false;
+        }))) {
             drop(2);
             await(server, 14);
 
@@ -431,13 +433,15 @@ final class HotPluginTest {
     }
 
     private ServerOptions explicit() {
-        return options(control -> control.withExplicit());
+        return options(o -> o.explicit());
     }
 
-    private ServerOptions options(UnaryOperator<ModelControlOptions> control) {
+    private ServerOptions options(Consumer<ServerOptions.Builder> change) {
         return ServerOptions.of(directory.resolve("models"))
                 .withPlugins(directory.resolve("plugins"))
-                .withDirectories(directories -> directories.withPluginCache(directory.resolve("work")))
-                .withLifecycle(lifecycle -> lifecycle.withControl(control));
+                .with(o -> {
+                    o.pluginCache = directory.resolve("work");
+                    change.accept(o);
+                });
     }
 }

@@ -151,9 +151,10 @@ final class KeptObjectTest {
     private ServerOptions options() {
         return ServerOptions.of(models.root())
                 .withPlugins(directory.resolve("plugins"))
-                .withProviders(backend)
-                .withLifecycle(
-                        lifecycle -> lifecycle.withControl(control -> control.withMode(ModelControlMode.EXPLICIT)));
+                .with(o -> {
+                    o.providers = List.of(backend);
+                    o.controlMode = ModelControlMode.EXPLICIT;
+                });
     }
 
     private static void load(NereidServer server) throws Exception {

@@ -159,8 +159,8 @@ final class LinkedModelTest {
             assertThatThrownBy(() -> load(server, "m")).hasMessageEndingWith(reason);
             assertThat(index(server)).singleElement().asString().endsWith(reason);
         }
-        try (NereidServer server = NereidServer.start(
-                options(ModelControlMode.POLL).withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server =
+                NereidServer.start(options(ModelControlMode.POLL).with(o -> o.exitOnError = false))) {
             assertThat(index(server)).singleElement().asString().endsWith(reason);
         }
     }
@@ -174,8 +174,11 @@ final class LinkedModelTest {
                 .withPlugins(plugins)
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withControl(
-                        control -> control.withMode(mode).withPoll(Duration.ofMillis(20), Duration.ofMillis(20))))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> {
+                    o.controlMode = mode;
+                    o.pollInterval = Duration.ofMillis(20);
+                    o.stabilityWindow = Duration.ofMillis(20);
+                    o.processors = 2;
+                });
     }
 }

@@ -71,9 +71,8 @@ final class LoadStormTest {
             models.add(new StormModel("m" + i, files));
         }
         files.model(STEADY, StormModel.FILE, 1).model(RELOADED, StormModel.FILE, 1, 2);
-        ServerOptions options = ServerOptions.of(files.root())
-                .withPlugins(plugins)
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit(STEADY, RELOADED)));
+        ServerOptions options =
+                ServerOptions.of(files.root()).withPlugins(plugins).with(o -> o.explicit(STEADY, RELOADED));
         try (NereidServer server = NereidServer.start(options);
                 ExecutorService threads = Executors.newCachedThreadPool()) {
             List<Future<Void>> clients = List.of(

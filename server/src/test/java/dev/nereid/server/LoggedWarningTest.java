@@ -70,7 +70,7 @@ final class LoggedWarningTest {
         for (String name : List.of("a", "b")) {
             models.model(name, "backend: \"logging\"\nmax_batch_size: 8\n" + TestModels.TENSORS);
         }
-        ServerOptions options = ServerOptions.of(models.root()).withProviders(new Logging());
+        ServerOptions options = ServerOptions.of(models.root()).with(o -> o.providers = List.of(new Logging()));
 
         CheckReport report = RepositoryCheck.run(options);
         CheckReport loaded = RepositoryCheck.runWithLoads(options);

@@ -565,8 +565,7 @@ final class ModelClientTest {
     void loadsAndUnloadsOtherModels() throws Exception {
         calling("caller", "load", "a");
         models.recording("a", "");
-        ServerOptions options = options()
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("caller", "a")));
+        ServerOptions options = options().with(o -> o.explicit("caller", "a"));
         try (NereidServer server = NereidServer.start(options)) {
             assertThat(RecordingObserver.to(server, "caller", 5).response().values())
                     .containsExactly(5f);
@@ -581,8 +580,7 @@ final class ModelClientTest {
     void loadsOtherModelsWhileItIsLoaded() throws Exception {
         changing("caller", "loads", "a");
         models.recording("a", "");
-        ServerOptions options =
-                options().withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("caller")));
+        ServerOptions options = options().with(o -> o.explicit("caller"));
         try (NereidServer server = NereidServer.start(options)) {
             assertThat(RecordingObserver.to(server, "a", 5).response().values()).containsExactly(5f);
         }
@@ -596,8 +594,7 @@ final class ModelClientTest {
         changing("leaving", "unloads", "leaving");
         changing("early", "loads", "pipeline");
         ensemble("pipeline", "early");
-        ServerOptions options =
-                options().withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit()));
+        ServerOptions options = options().with(o -> o.explicit());
         try (NereidServer server = NereidServer.start(options)) {
             assertThatThrownBy(() -> TestControl.load(server, "self"))
                     .hasMessageContaining(
@@ -618,8 +615,7 @@ final class ModelClientTest {
         changing("x", "loads", "y");
         changing("y", "loads", "z");
         changing("z", "loads_elsewhere", "x");
-        ServerOptions options =
-                options().withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit()));
+        ServerOptions options = options().with(o -> o.explicit());
         try (NereidServer server = NereidServer.start(options)) {
             assertThatThrownBy(() -> TestControl.load(server, "elsewhere"))
                     .hasMessageContaining("load of model 'elsewhere' would wait for the load of model 'elsewhere'");
@@ -642,8 +638,7 @@ final class ModelClientTest {
                 Files.readString(directory.resolve("models/caller/config.pbtxt"))
                         + parameter("config", escaped)
                         + parameter("file", "1/weights"));
-        ServerOptions options = options()
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("caller", "a")));
+        ServerOptions options = options().with(o -> o.explicit("caller", "a"));
         try (NereidServer server = NereidServer.start(options)) {
             assertThat(RecordingObserver.to(server, "caller", 5).response().values())
                     .containsExactly(5f);
@@ -657,9 +652,7 @@ final class ModelClientTest {
         calling("caller", "unload_dependents", "pipeline");
         ensemble("pipeline", "a");
         models.recording("a", "");
-        ServerOptions options = options()
-                .withLifecycle(
-                        lifecycle -> lifecycle.withControl(control -> control.withExplicit("caller", "pipeline")));
+        ServerOptions options = options().with(o -> o.explicit("caller", "pipeline"));
         try (NereidServer server = NereidServer.start(options)) {
             assertThat(server.models().isReady(ModelRef.latest("a"))).isTrue();
 
@@ -798,8 +791,10 @@ final class ModelClientTest {
                 .withPlugins(directory.resolve("plugins"))
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withMemory(memory -> memory.withPoisonFreed(true))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> {
+                    o.poisonFreed = true;
+                    o.processors = 2;
+                });
     }
 
     private static long successes(NereidServer server, String model) {

@@ -205,9 +205,11 @@ final class ModelControlFailureTest {
     private ServerOptions options(String... startup) {
         return ServerOptions.of(models.root())
                 .withPlugins(plugins)
-                .withDirectories(directories -> directories.withPluginCache(directory.resolve("work")))
+                .with(o -> o.pluginCache = directory.resolve("work"))
                 .withBackendSetting("recording", "events", events.toString())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit(startup)))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> {
+                    o.explicit(startup);
+                    o.processors = 2;
+                });
     }
 }

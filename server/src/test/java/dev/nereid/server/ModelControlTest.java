@@ -296,8 +296,7 @@ final class ModelControlTest {
     @Test
     void triesAFailedLoadAgain() throws Exception {
         models.recording("m", parameter("fail_load", "1"));
-        try (NereidServer server = NereidServer.start(
-                options().withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withLoadRetries(2))))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.loadRetries = 2))) {
             assertThatThrownBy(() -> load(server, "m")).hasMessageContaining("the model's file is broken");
         }
         assertThat(events("load")).hasSize(3);
@@ -989,9 +988,11 @@ final class ModelControlTest {
     private ServerOptions options(String... startup) {
         return ServerOptions.of(models.root())
                 .withPlugins(plugins)
-                .withDirectories(directories -> directories.withPluginCache(directory.resolve("work")))
+                .with(o -> o.pluginCache = directory.resolve("work"))
                 .withBackendSetting("recording", "events", events.toString())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit(startup)))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> {
+                    o.explicit(startup);
+                    o.processors = 2;
+                });
     }
 }

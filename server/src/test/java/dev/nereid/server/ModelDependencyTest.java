@@ -228,10 +228,10 @@ final class ModelDependencyTest {
     @Test
     void loadsThemWithAllModels() throws Exception {
         chain("a_pipeline", "scale", "net");
-        try (NereidServer server = NereidServer.start(options()
-                .withLifecycle(lifecycle -> lifecycle
-                        .withExitOnError(false)
-                        .withControl(control -> control.withMode(ModelControlMode.NONE))))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> {
+            o.exitOnError = false;
+            o.controlMode = ModelControlMode.NONE;
+        }))) {
             assertThat(index(server))
                     .containsExactly("a_pipeline 1 READY", "net 1 READY", "other 1 READY", "scale 1 READY");
         }
@@ -248,10 +248,10 @@ final class ModelDependencyTest {
         chain("pipeline", "scale", "elsewhere");
         TestModels third = new TestModels(Files.createDirectories(directory.resolve("third")));
         ensemble(third, "lost", "scale", "nope", "net");
-        ServerOptions options = options()
-                .withDirectories(directories -> directories
-                        .withModelRepositories(List.of(models.root(), others.root(), third.root()))
-                        .withNamespaces(true));
+        ServerOptions options = options().with(o -> {
+            o.modelRepositories = List.of(models.root(), others.root(), third.root());
+            o.hasNamespaces = true;
+        });
         try (NereidServer server = NereidServer.start(options)) {
             load(server, "pipeline");
             assertThat(index(server))
@@ -268,7 +268,9 @@ final class ModelDependencyTest {
                 .withPlugins(plugins)
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit()))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> {
+                    o.explicit();
+                    o.processors = 2;
+                });
     }
 }

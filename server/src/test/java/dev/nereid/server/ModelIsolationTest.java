@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.nereid.api.ModelControl;
-import dev.nereid.server.options.DemandOptions;
 import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -66,7 +65,7 @@ final class ModelIsolationTest {
 
     @Test
     void readsNothingOfOtherModelsForAFirstRequest() throws Exception {
-        ServerOptions options = fixture.options(DemandOptions.DEFAULT);
+        ServerOptions options = fixture.options(_ -> {});
         try (NereidServer server = NereidServer.start(options)) {
             assertReadsOneModel(
                     () -> assertThat(DemandFixture.infer(server, "m", 1)).containsExactly(1f), true);
@@ -117,10 +116,12 @@ final class ModelIsolationTest {
     private ServerOptions explicit() {
         return ServerOptions.of(models.root())
                 .withPlugins(directory.resolve("plugins"))
-                .withDirectories(directories -> directories.withPluginCache(directory.resolve("work")))
+                .with(o -> o.pluginCache = directory.resolve("work"))
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("a")))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> {
+                    o.explicit("a");
+                    o.processors = 2;
+                });
     }
 }

@@ -84,8 +84,7 @@ final class ModelLoadTest {
                 "instance_group [ { count: 3 kind: KIND_CPU }, { name: \"b\" count: 2 kind: KIND_MODEL },"
                         + " { kind: KIND_GPU count: 2 gpus: [ 1, 0 ] } ]");
 
-        try (NereidServer server = NereidServer.start(
-                options().withModels(model -> model.withInstances(instances -> instances.withGpus(0, 1))))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.gpus = List.of(0, 1)))) {
             assertThat(server.isReady()).isTrue();
             assertThat(events())
                     .filteredOn(event -> event.startsWith("instance"))
@@ -141,9 +140,10 @@ final class ModelLoadTest {
                 "broken", "instance_group { count: 3 kind: KIND_CPU }\n" + parameter("fail_instance", "broken_0_2"));
         models.recording("good", "");
 
-        try (NereidServer server = NereidServer.start(options()
-                .withModels(model -> model.withLoadThreads(1))
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> {
+            o.loadThreads = 1;
+            o.exitOnError = false;
+        }))) {
             assertThat(events())
                     .containsExactly(
                             "create",
@@ -177,8 +177,7 @@ final class ModelLoadTest {
         models.recording("b", parameter("throw_load", "yes"));
         models.recording("c", "");
 
-        try (NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.exitOnError = false))) {
             assertThat(server.models().index())
                     .containsExactly(
                             unavailable("a", 1, "Internal: the model's file is broken"),
@@ -197,8 +196,7 @@ final class ModelLoadTest {
     void servesNoVersionOfALoadOfWhichOneFails() throws Exception {
         models.recording("m", "version_policy { all {} }\n" + parameter("fail_load", "2"), 1, 2, 3);
 
-        try (NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.exitOnError = false))) {
             String reason = "Unavailable: not served, since another version of this load failed: [2]";
             assertThat(server.models().index())
                     .containsExactly(
@@ -229,8 +227,10 @@ final class ModelLoadTest {
     void countsAsReadyDespiteFailuresWithoutStrictReadiness() throws Exception {
         models.recording("a", parameter("fail_load", "1"));
 
-        try (NereidServer server = NereidServer.start(options()
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false).withStrictReadiness(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> {
+            o.exitOnError = false;
+            o.strictReadiness = false;
+        }))) {
             assertThat(server.isReady()).isTrue();
         }
     }
@@ -241,8 +241,10 @@ final class ModelLoadTest {
         models.recording("m", "");
         Path gate = Files.createFile(models.root().resolve("m/gate"));
 
-        try (NereidServer server = NereidServer.startLoading(options()
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false).withStrictReadiness(false)))) {
+        try (NereidServer server = NereidServer.startLoading(options().with(o -> {
+            o.exitOnError = false;
+            o.strictReadiness = false;
+        }))) {
             assertThat(server.isLive()).isTrue();
             assertThat(server.isReady()).isFalse();
             Files.delete(gate);
@@ -292,8 +294,7 @@ final class ModelLoadTest {
         Files.writeString(plugins.resolve("nowhere.jar"), "this is no zip file");
         models.model("m", "backend: \"nowhere\"\n" + TENSORS);
 
-        try (NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.exitOnError = false))) {
             assertThat(server.models().index().getFirst().reason())
                     .startsWith("Invalid argument: unable to find backend library for backend 'nowhere'")
                     .contains("Plugin 'nowhere' is broken: nowhere.jar: not a readable jar");
@@ -307,8 +308,10 @@ final class ModelLoadTest {
         models.recording("b", "");
 
         try (NereidServer server = NereidServer.start(options()
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false))
-                .withModels(model -> model.withLoadThreads(1))
+                .with(o -> {
+                    o.exitOnError = false;
+                    o.loadThreads = 1;
+                })
                 .withBackendSetting("recording", "fail_create", "yes"))) {
             assertThat(server.models().index())
                     .containsExactly(
@@ -325,10 +328,10 @@ final class ModelLoadTest {
         TestModels second = new TestModels(Files.createDirectories(directory.resolve("second")));
         second.recording("m", "");
 
-        try (NereidServer server = NereidServer.start(options()
-                .withDirectories(
-                        directories -> directories.withModelRepositories(List.of(models.root(), second.root())))
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> {
+            o.modelRepositories = List.of(models.root(), second.root());
+            o.exitOnError = false;
+        }))) {
             assertThat(server.models().index())
                     .containsExactly(
                             new ModelStatus(
@@ -347,8 +350,7 @@ final class ModelLoadTest {
     void reportsWhereAConfigurationIsWrong() throws Exception {
         models.model("m", "backend: \"recording\"\nmax_batch_size: many\n");
 
-        try (NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.exitOnError = false))) {
             assertThat(server.models().index().getFirst().reason())
                     .startsWith("Internal: failed to read text proto from m/config.pbtxt")
                     .contains("2:17");
@@ -368,8 +370,7 @@ final class ModelLoadTest {
         models.recording("unused", "");
         Files.createFile(models.root().resolve("unused/1/batchstrategy.so"));
 
-        try (NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.exitOnError = false))) {
             assertThat(server.models().index())
                     .extracting(ModelStatus::name, ModelStatus::reason)
                     .containsExactly(
@@ -386,8 +387,7 @@ final class ModelLoadTest {
     void refusesInstancesOnGraphicsProcessorsThatAreNotThere() throws Exception {
         models.recording("m", "instance_group { kind: KIND_GPU }");
 
-        try (NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.exitOnError = false))) {
             assertThat(server.models().index().getFirst().reason())
                     .startsWith("Invalid argument: instance group m_0 of model m has kind KIND_GPU but ");
         }
@@ -397,8 +397,7 @@ final class ModelLoadTest {
     void makesInstancesOnEachGraphicsProcessor() throws Exception {
         models.recording("m", "instance_group { kind: KIND_GPU count: 2 }");
 
-        try (NereidServer server = NereidServer.start(
-                options().withModels(model -> model.withInstances(instances -> instances.withGpus(0, 1))))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.gpus = List.of(0, 1)))) {
             assertThat(server.isReady()).isTrue();
             assertThat(events()).contains("load m/1 on [gpu0, gpu1, gpu0, gpu1]");
         }
@@ -461,9 +460,10 @@ final class ModelLoadTest {
         models.model("auto", "backend: \"recording\"");
         models.model("untyped", "backend: \"recording\" input { name: \"INPUT0\" dims: [ 1 ] }");
 
-        try (NereidServer server = NereidServer.start(options()
-                .withModels(model -> model.withAutoComplete(false))
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> {
+            o.autoComplete = false;
+            o.exitOnError = false;
+        }))) {
             assertThat(server.models().index())
                     .extracting(ModelStatus::name, ModelStatus::state)
                     .containsExactly(
@@ -512,15 +512,14 @@ final class ModelLoadTest {
         Files.writeString(
                 models.root().resolve("m/configs/small.pbtxt"), "backend: \"recording\" max_batch_size: 3\n" + TENSORS);
 
-        try (NereidServer server = NereidServer.start(options().withModels(model -> model.withConfigName("small")))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.configName = "small"))) {
             assertThat(server.models().config(ModelRef.latest("m")).getMaxBatchSize())
                     .isEqualTo(3);
         }
     }
 
     private void assertReason(String model, OptionalLong version, String reason) throws Exception {
-        try (NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.exitOnError = false))) {
             assertThat(server.models().index())
                     .containsExactly(new ModelStatus(model, version, ModelStatus.State.UNAVAILABLE, reason));
         }
@@ -530,7 +529,7 @@ final class ModelLoadTest {
         return ServerOptions.of(models.root())
                 .withPlugins(plugins)
                 .withBackendSetting("recording", "events", events.toString())
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> o.processors = 2);
     }
 
     private List<String> events() throws IOException {

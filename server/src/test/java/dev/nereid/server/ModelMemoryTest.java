@@ -7,7 +7,6 @@ import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.ModelRef;
-import dev.nereid.server.options.DemandOptions;
 import dev.nereid.spi.MemoryUsage;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -133,8 +132,7 @@ final class ModelMemoryTest {
         Path gate = model("a", "1000000").resolveSibling("memory_gate");
         model("b", "1000000");
         model("c", "1000000");
-        try (NereidServer server =
-                NereidServer.start(fixture.options(DemandOptions.DEFAULT.withMemoryBudget(2_000_000)))) {
+        try (NereidServer server = NereidServer.start(fixture.options(o -> o.memoryBudget = 2_000_000))) {
             infer(server, "a", 1);
             pause();
             infer(server, "b", 1);

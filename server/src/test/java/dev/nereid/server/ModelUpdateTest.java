@@ -269,8 +269,7 @@ final class ModelUpdateTest {
         String blocking = parameter("execution", "DEVICE_BLOCKING");
         configure(blocking + "instance_group { kind: KIND_GPU count: 2 }");
 
-        try (NereidServer server = NereidServer.start(
-                options().withModels(model -> model.withInstances(instances -> instances.withGpus(0, 1))))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.gpus = List.of(0, 1)))) {
             assertThat(RecordingObserver.to(server, "m", 4).response().values()).containsExactly(4f);
             server.updateInstances("m");
             configure(blocking + "instance_group { kind: KIND_GPU count: 1 }");
@@ -287,8 +286,7 @@ final class ModelUpdateTest {
     void refusesModelsThatItDoesNotServe() throws Exception {
         models.recording("broken", parameter("fail_load", "1"));
 
-        NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)));
+        NereidServer server = NereidServer.start(options().with(o -> o.exitOnError = false));
         try (server) {
             assertThatThrownBy(() -> server.updateInstances("missing"))
                     .isInstanceOfSatisfying(
@@ -413,11 +411,11 @@ final class ModelUpdateTest {
         return ServerOptions.of(models.root())
                 .withPlugins(plugins)
                 .withBackendSetting("recording", "events", events.toString())
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> o.processors = 2);
     }
 
     private ServerOptions explicit() {
-        return options().withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("m")));
+        return options().with(o -> o.explicit("m"));
     }
 
     private List<String> readEvents() {

@@ -222,11 +222,12 @@ final class NamespaceEnsembleTest {
     }
 
     private ServerOptions options(ModelControlMode mode) {
-        return ServerOptions.of(one.root(), two.root())
-                .withPlugins(plugins)
-                .withDirectories(directories -> directories.withNamespaces(true))
-                .withLifecycle(lifecycle -> lifecycle.withControl(
-                        control -> control.withMode(mode).withPoll(Duration.ofMillis(20), Duration.ofMillis(20))))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+        return ServerOptions.of(one.root(), two.root()).withPlugins(plugins).with(o -> {
+            o.hasNamespaces = true;
+            o.controlMode = mode;
+            o.pollInterval = Duration.ofMillis(20);
+            o.stabilityWindow = Duration.ofMillis(20);
+            o.processors = 2;
+        });
     }
 }

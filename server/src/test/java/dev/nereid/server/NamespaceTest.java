@@ -124,8 +124,7 @@ final class NamespaceTest {
 
     @Test
     void loadsTheNamesOfTheStart() throws Exception {
-        ServerOptions options = options(ModelControlMode.EXPLICIT)
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("same")));
+        ServerOptions options = options(ModelControlMode.EXPLICIT).with(o -> o.explicit("same"));
         try (NereidServer server = NereidServer.start(options)) {
             assertThat(index(server))
                     .containsExactly("first UNKNOWN", "same 1 READY", "same 3 READY", "second UNKNOWN");
@@ -137,8 +136,8 @@ final class NamespaceTest {
     @Test
     void keepsTheModelsOfANameApart() throws Exception {
         two.recording("same", TestModels.parameter("fail_load", "3"), 3);
-        try (NereidServer server = NereidServer.start(
-                options(ModelControlMode.NONE).withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server =
+                NereidServer.start(options(ModelControlMode.NONE).with(o -> o.exitOnError = false))) {
             assertThat(index(server))
                     .containsExactly(
                             "first 1 READY",
@@ -185,11 +184,14 @@ final class NamespaceTest {
     private ServerOptions options(ModelControlMode mode) {
         return ServerOptions.of(one.root(), two.root())
                 .withPlugins(plugins)
-                .withDirectories(directories -> directories.withNamespaces(true))
+                .with(o -> o.hasNamespaces = true)
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withControl(
-                        control -> control.withMode(mode).withPoll(Duration.ofMillis(20), Duration.ofMillis(20))))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> {
+                    o.controlMode = mode;
+                    o.pollInterval = Duration.ofMillis(20);
+                    o.stabilityWindow = Duration.ofMillis(20);
+                    o.processors = 2;
+                });
     }
 }

@@ -101,8 +101,7 @@ final class NereidServerTest {
                             + " schedule_policy, model_configuration, system_shared_memory, cuda_shared_memory,"
                             + " binary_tensor_data, parameters, statistics, trace, logging");
         }
-        try (NereidServer server =
-                NereidServer.start(options().withProtocol(protocol -> protocol.withServerId("mine")))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.serverId = "mine"))) {
             assertThat(server.metadata().name()).isEqualTo("mine");
         }
     }
@@ -175,8 +174,7 @@ final class NereidServerTest {
         TestPlugins.recording(plugins);
         Path gate = Files.createFile(directory.resolve("gate"));
         models.recording("m", parameter("gate", gate.toString()) + parameter("record", "yes"));
-        NereidServer server = NereidServer.start(
-                options().withLifecycle(lifecycle -> lifecycle.withExitTimeout(Duration.ofMillis(50))));
+        NereidServer server = NereidServer.start(options().with(o -> o.exitTimeout = Duration.ofMillis(50)));
         RecordingObserver executing = RecordingObserver.to(server, "m", 1);
         await(() -> happened("execute 1 on m_0_0"));
         RecordingObserver waiting = RecordingObserver.to(server, "m", 1);
@@ -226,7 +224,7 @@ final class NereidServerTest {
         TestPlugins.recording(plugins);
         models.recording("a", "").recording("b", "");
         Path gate = Files.createFile(models.root().resolve("a/gate"));
-        NereidServer server = NereidServer.startLoading(options().withModels(model -> model.withLoadThreads(1)));
+        NereidServer server = NereidServer.startLoading(options().with(o -> o.loadThreads = 1));
         await(() -> happened("load a/1 on [cpu]"));
 
         try (ExecutorService closer = Executors.newSingleThreadExecutor()) {
@@ -249,16 +247,14 @@ final class NereidServerTest {
         assertThatThrownBy(() -> NereidServer.start(ServerOptions.of()))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage("modelRepositories: none (expected: at least one directory)");
-        assertThatThrownBy(() -> NereidServer.start(
-                        options().withDirectories(directories -> directories.withModelRepositories(List.of(missing)))))
+        assertThatThrownBy(() -> NereidServer.start(options().with(o -> o.modelRepositories = List.of(missing))))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage("modelRepositories: " + missing + " (expected: an existing directory)");
         assertThatThrownBy(() -> NereidServer.start(options().withPlugins(missing)))
                 .hasMessage("plugins: " + missing + " (expected: an existing directory)");
-        assertThatThrownBy(() -> NereidServer.start(options().withModels(model -> model.withLoadThreads(0))))
+        assertThatThrownBy(() -> NereidServer.start(options().with(o -> o.loadThreads = 0)))
                 .hasMessage("loadThreads: 0 (expected: >= 1)");
-        assertThatThrownBy(() -> NereidServer.start(
-                        options().withModels(model -> model.withInstances(instances -> instances.withProcessors(0)))))
+        assertThatThrownBy(() -> NereidServer.start(options().with(o -> o.processors = 0)))
                 .hasMessage("processors: 0 (expected: >= 1)");
     }
 
@@ -359,7 +355,7 @@ final class NereidServerTest {
         return ServerOptions.of(models.root())
                 .withPlugins(plugins)
                 .withBackendSetting("recording", "events", events().toString())
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> o.processors = 2);
     }
 
     private static final class Throwing implements ResponseObserver {

@@ -188,9 +188,9 @@ final class OverrideAttackTest {
     private ServerOptions options() {
         return ServerOptions.of(models.root())
                 .withPlugins(directory.resolve("plugins"))
-                .withDirectories(directories -> directories.withPluginCache(directory.resolve("work")))
+                .with(o -> o.pluginCache = directory.resolve("work"))
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit()));
+                .with(o -> o.explicit());
     }
 }

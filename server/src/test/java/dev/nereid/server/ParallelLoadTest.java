@@ -90,9 +90,10 @@ final class ParallelLoadTest {
                 .withPlugins(directory.resolve("plugins"))
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withControl(
-                        control -> control.withExplicit(isStart ? new String[] {"*"} : new String[0])))
-                .withModels(model ->
-                        model.withLoadThreads(threads).withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> {
+                    o.explicit(isStart ? new String[] {"*"} : new String[0]);
+                    o.loadThreads = threads;
+                    o.processors = 2;
+                });
     }
 }

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
-import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -167,7 +166,7 @@ final class PathAttackTest {
     @ParameterizedTest
     @ValueSource(strings = {"../../secret", "..", "a/b", "/etc/passwd", "a\\b"})
     void refusesNamesOfConfigurations(String name) {
-        assertThatThrownBy(() -> ModelLoadOptions.DEFAULT.withConfigName(name))
+        assertThatThrownBy(() -> ServerOptions.of(directory).with(o -> o.configName = name))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageStartingWith("--model-config-name: '" + name + "' (expected: ");
     }
@@ -177,7 +176,7 @@ final class PathAttackTest {
                 .withPlugins(plugins)
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit()));
+                .with(o -> o.explicit());
         try (NereidServer server = NereidServer.start(options)) {
             assertThatThrownBy(() -> {
                         try {

@@ -110,7 +110,9 @@ final class PluginReloadTest {
     private ServerOptions options() {
         return ServerOptions.of(directory.resolve("models"))
                 .withPlugins(directory.resolve("plugins"))
-                .withDirectories(directories -> directories.withPluginCache(directory.resolve("work")))
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit()));
+                .with(o -> {
+                    o.pluginCache = directory.resolve("work");
+                    o.explicit();
+                });
     }
 }

@@ -67,8 +67,7 @@ final class PollModeTest {
     @Test
     void triesAgainWhatCouldNotBeLoaded() throws Exception {
         models.recording("m", parameter("fail_load", "1"));
-        try (NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.exitOnError = false))) {
             await(server, "m 1 UNAVAILABLE Internal: the model's file is broken");
             await(() -> events().stream()
                             .filter(event -> event.equals("load m/1 on [cpu]"))
@@ -194,8 +193,11 @@ final class PollModeTest {
                 .withPlugins(plugins)
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control ->
-                        control.withMode(ModelControlMode.POLL).withPoll(Duration.ofMillis(20), Duration.ofMillis(20))))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> {
+                    o.controlMode = ModelControlMode.POLL;
+                    o.pollInterval = Duration.ofMillis(20);
+                    o.stabilityWindow = Duration.ofMillis(20);
+                    o.processors = 2;
+                });
     }
 }

@@ -73,9 +73,10 @@ final class ProgramBackendTest {
     private ServerOptions options() {
         return ServerOptions.of(directory.resolve("models"))
                 .withPlugins(plugins)
-                .withProviders(new Copy("copy", events))
-                .withLifecycle(
-                        lifecycle -> lifecycle.withControl(control -> control.withMode(ModelControlMode.EXPLICIT)));
+                .with(o -> {
+                    o.providers = List.of(new Copy("copy", events));
+                    o.controlMode = ModelControlMode.EXPLICIT;
+                });
     }
 
     private static void load(NereidServer server) throws Exception {
@@ -130,7 +131,8 @@ final class ProgramBackendTest {
 
     @Test
     void refusesProvidersOfTheSameName() {
-        ServerOptions twice = options().withProviders(new Copy("copy", events), new Copy("copy", events));
+        ServerOptions twice =
+                options().with(o -> o.providers = List.of(new Copy("copy", events), new Copy("copy", events)));
 
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> NereidServer.start(twice))
@@ -141,6 +143,8 @@ final class ProgramBackendTest {
     @Test
     void isPartOfTheCheckOfRepositories() {
         assertThat(RepositoryCheck.run(options()).isValid()).isTrue();
-        assertThat(RepositoryCheck.run(options().withProviders()).isValid()).isFalse();
+        assertThat(RepositoryCheck.run(options().with(o -> o.providers = List.of()))
+                        .isValid())
+                .isFalse();
     }
 }

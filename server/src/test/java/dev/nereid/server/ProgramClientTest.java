@@ -188,8 +188,7 @@ final class ProgramClientTest {
 
     @Test
     void loadsAndUnloadsModels() throws Exception {
-        try (NereidServer server = NereidServer.start(options()
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("twice"))))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.explicit("twice")))) {
             assertThat(server.client().isReady("old")).isFalse();
             server.client().load("old").toCompletableFuture().get(30, TimeUnit.SECONDS);
             assertThat(server.client().isReady("old", 1)).isTrue();
@@ -270,9 +269,9 @@ final class ProgramClientTest {
     @Test
     void serversOfOneProgramHaveTheirOwnModels() throws Exception {
         try (NereidServer server = server();
-                NereidServer other = NereidServer.start(ServerOptions.of(
-                                Files.createDirectories(directory.resolve("none")))
-                        .withDirectories(directories -> directories.withPluginCache(directory.resolve("other"))));
+                NereidServer other =
+                        NereidServer.start(ServerOptions.of(Files.createDirectories(directory.resolve("none")))
+                                .with(o -> o.pluginCache = directory.resolve("other")));
                 ModelResponse response = request(server, "twice").sendAndWait()) {
             assertThatExceptionOfType(BackendException.class)
                     .isThrownBy(() -> request(other, "twice").sendAndWait())
@@ -296,8 +295,7 @@ final class ProgramClientTest {
 
     @Test
     void anUnloadWaitsForResponsesOfTheProgram() throws Exception {
-        try (NereidServer server = NereidServer.start(options()
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("twice"))))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.explicit("twice")))) {
             try (ModelResponse response = request(server, "twice").sendAndWait()) {
                 server.client().unload("twice");
                 while (!reasons(server).contains("waits for responses that are not closed: 1 held by the program")) {
@@ -335,7 +333,7 @@ final class ProgramClientTest {
                 .withPlugins(directory.resolve("plugins"))
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withDirectories(directories -> directories.withPluginCache(directory.resolve("work")));
+                .with(o -> o.pluginCache = directory.resolve("work"));
     }
 
     private NereidServer server() throws InterruptedException {

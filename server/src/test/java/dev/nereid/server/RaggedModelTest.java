@@ -88,8 +88,7 @@ final class RaggedModelTest {
     void refusesAConfigurationThatDerivesFromNothing() throws Exception {
         models.model("m", TENSORS + DERIVED.replace("source_input: \"INPUT0\"", "source_input: \"INPUT1\""));
 
-        try (NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.exitOnError = false))) {
             assertThat(server.models().index())
                     .extracting(ModelStatus::reason)
                     .containsExactly("Invalid argument: unknown source input name 'INPUT1' for m");
@@ -111,7 +110,7 @@ final class RaggedModelTest {
     private ServerOptions options() {
         return ServerOptions.of(models.root())
                 .withPlugins(directory.resolve("plugins"))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> o.processors = 2);
     }
 
     private static void await(BooleanSupplier condition) {

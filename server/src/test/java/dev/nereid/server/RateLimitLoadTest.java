@@ -16,6 +16,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
@@ -45,8 +46,8 @@ final class RateLimitLoadTest {
 
     @Test
     void sharesAResourceAmongModels() throws Exception {
-        try (NereidServer server = serveTwo(
-                options().withScheduling(scheduling -> scheduling.withRateLimit(new RateLimitOptions(List.of()))))) {
+        try (NereidServer server =
+                serveTwo(options().with(o -> o.rateLimit = Optional.of(new RateLimitOptions(List.of()))))) {
             RecordingObserver a = RecordingObserver.to(server, "a", 1);
             RecordingObserver b = RecordingObserver.to(server, "b", 2);
 
@@ -78,8 +79,7 @@ final class RateLimitLoadTest {
 
     @Test
     void sharesNothingAmongServersWithEqualOptions() throws Exception {
-        ServerOptions options =
-                options().withScheduling(scheduling -> scheduling.withRateLimit(new RateLimitOptions(List.of())));
+        ServerOptions options = options().with(o -> o.rateLimit = Optional.of(new RateLimitOptions(List.of())));
         try (NereidServer first = serveTwo(options);
                 NereidServer second = NereidServer.start(options)) {
             RecordingObserver one = RecordingObserver.to(first, "a", 1);
@@ -98,10 +98,11 @@ final class RateLimitLoadTest {
         models.recording("m", group("resources { name: \"R\" count: 4 }"));
         models.recording("fits", group("resources { name: \"R\" count: 3 }"));
 
-        try (NereidServer server = NereidServer.start(options()
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false))
-                .withScheduling(scheduling -> scheduling.withRateLimit(
-                        new RateLimitOptions(List.of(new RateLimitOptions.Resource("R", 3, OptionalInt.empty()))))))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> {
+            o.exitOnError = false;
+            o.rateLimit = Optional.of(
+                    new RateLimitOptions(List.of(new RateLimitOptions.Resource("R", 3, OptionalInt.empty()))));
+        }))) {
             assertThat(reasons(server))
                     .containsExactly(Map.entry(
                             "m",
@@ -119,9 +120,10 @@ final class RateLimitLoadTest {
                 "m",
                 group("resources { name: \"R\" count: 1 }") + group("resources { name: \"R\" global: true count: 1 }"));
 
-        try (NereidServer server = NereidServer.start(options()
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false))
-                .withScheduling(scheduling -> scheduling.withRateLimit(new RateLimitOptions(List.of()))))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> {
+            o.exitOnError = false;
+            o.rateLimit = Optional.of(new RateLimitOptions(List.of()));
+        }))) {
             assertThat(reasons(server)).containsExactly(Map.entry("m", "Invalid argument: " + BOTH_KINDS));
         }
     }
@@ -131,10 +133,11 @@ final class RateLimitLoadTest {
         models.recording("a", group("resources { name: \"R\" count: 1 }"));
         models.recording("b", group("resources { name: \"R\" global: true count: 1 }"));
 
-        try (NereidServer server = NereidServer.start(options()
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false))
-                .withModels(model -> model.withLoadThreads(1))
-                .withScheduling(scheduling -> scheduling.withRateLimit(new RateLimitOptions(List.of()))))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> {
+            o.exitOnError = false;
+            o.loadThreads = 1;
+            o.rateLimit = Optional.of(new RateLimitOptions(List.of()));
+        }))) {
             assertThat(reasons(server)).containsExactly(Map.entry("b", "Invalid argument: " + BOTH_KINDS));
         }
     }
@@ -143,8 +146,8 @@ final class RateLimitLoadTest {
     @Test
     void reportsThatAnotherKindOfResourceNeedsAReload() throws Exception {
         models.recording("m", group("resources { name: \"R\" count: 1 }"));
-        try (NereidServer server = NereidServer.start(
-                options().withScheduling(scheduling -> scheduling.withRateLimit(new RateLimitOptions(List.of()))))) {
+        try (NereidServer server =
+                NereidServer.start(options().with(o -> o.rateLimit = Optional.of(new RateLimitOptions(List.of()))))) {
             models.recording("m", group("resources { name: \"R\" global: true count: 1 }"));
 
             assertThatThrownBy(() -> server.updateInstances("m"))
@@ -183,7 +186,7 @@ final class RateLimitLoadTest {
         models.recording("m", passive + group("resources { name: \"R\" count: 1 }"));
 
         try (NereidServer server = NereidServer.start(options()
-                .withScheduling(scheduling -> scheduling.withRateLimit(
+                .with(o -> o.rateLimit = Optional.of(
                         new RateLimitOptions(List.of(new RateLimitOptions.Resource("R", 1, OptionalInt.of(0)))))))) {
             assertThat(RecordingObserver.to(server, "m", 1).response().values()).containsExactly(1f);
         }

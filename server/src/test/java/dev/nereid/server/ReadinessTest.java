@@ -145,9 +145,11 @@ final class ReadinessTest {
         TestModels other = new TestModels(Files.createDirectories(directory.resolve("other")));
         other.recording("good", "");
         other.recording("lone", "");
-        ServerOptions options = options(models.root(), other.root())
-                .withLifecycle(lifecycle -> lifecycle.withControl(
-                        control -> control.withMode(mode).withPoll(Duration.ofMillis(20), Duration.ofMillis(20))));
+        ServerOptions options = options(models.root(), other.root()).with(o -> {
+            o.controlMode = mode;
+            o.pollInterval = Duration.ofMillis(20);
+            o.stabilityWindow = Duration.ofMillis(20);
+        });
         models.recording("broken", "");
         try (NereidServer server = NereidServer.start(options)) {
             assertThat(server.isReady()).isTrue();
@@ -164,9 +166,12 @@ final class ReadinessTest {
     void staysReadyInPollModeIfAModelAppearsTwice() throws Exception {
         TestModels other = new TestModels(Files.createDirectories(directory.resolve("other")));
         other.recording("lone", "");
-        try (NereidServer server = NereidServer.start(options(models.root(), other.root())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withMode(ModelControlMode.POLL)
-                        .withPoll(Duration.ofMillis(20), Duration.ofMillis(20)))))) {
+        try (NereidServer server =
+                NereidServer.start(options(models.root(), other.root()).with(o -> {
+                    o.controlMode = ModelControlMode.POLL;
+                    o.pollInterval = Duration.ofMillis(20);
+                    o.stabilityWindow = Duration.ofMillis(20);
+                }))) {
             other.recording("good", "");
             while (!index(server)
                     .equals(List.of("good UNAVAILABLE model appears in two or more repositories", "lone 1 READY"))) {
@@ -241,8 +246,7 @@ final class ReadinessTest {
     @Test
     void needsAConfigurationThatIsNotCompleted() throws Exception {
         models.model("bare", "");
-        try (NereidServer server =
-                NereidServer.start(explicit("good").withModels(model -> model.withAutoComplete(false)))) {
+        try (NereidServer server = NereidServer.start(explicit("good").with(o -> o.autoComplete = false))) {
             String reason = "failed to open text file for read bare/config.pbtxt: No such file or directory";
             assertThatThrownBy(() -> load(server, "bare"))
                     .hasMessage("failed to load 'bare', failed to poll from model repository: " + reason);
@@ -255,8 +259,8 @@ final class ReadinessTest {
     @Test
     void servesARepositoryOnceThatIsGivenTwice() throws Exception {
         Path root = models.root();
-        try (NereidServer server = NereidServer.start(options(root, root, root.resolve("good/.."))
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(true)))) {
+        try (NereidServer server =
+                NereidServer.start(options(root, root, root.resolve("good/..")).with(o -> o.exitOnError = true))) {
             assertThat(index(server)).containsExactly("good 1 READY");
         }
         assertThat(new StorageOptions(List.of("s3://a", "s3://a"), List.of(), Map.of(), root, StorageLimits.DEFAULT)
@@ -268,8 +272,7 @@ final class ReadinessTest {
     void runsWithoutModelsIfARepositoryDoesNotExist() throws Exception {
         Path missing = directory.resolve("missing");
         ServerOptions options = options(models.root(), missing);
-        assertThatThrownBy(
-                        () -> NereidServer.start(options.withLifecycle(lifecycle -> lifecycle.withExitOnError(true))))
+        assertThatThrownBy(() -> NereidServer.start(options.with(o -> o.exitOnError = true)))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage("modelRepositories: " + missing + " (expected: an existing directory)");
 
@@ -303,17 +306,18 @@ final class ReadinessTest {
     }
 
     private ServerOptions explicit(String... startup) {
-        return options(models.root())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit(startup)));
+        return options(models.root()).with(o -> o.explicit(startup));
     }
 
     private ServerOptions options(Path... roots) {
         return ServerOptions.of(roots)
                 .withPlugins(plugins)
-                .withDirectories(directories -> directories.withPluginCache(directory.resolve("work")))
+                .with(o -> o.pluginCache = directory.resolve("work"))
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false))
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> {
+                    o.exitOnError = false;
+                    o.processors = 2;
+                });
     }
 }

@@ -109,9 +109,11 @@ final class RemoteModelTest {
      */
     @Test
     void leavesAModelAloneWhoseObjectsAreGoneForAMoment() throws Exception {
-        ServerOptions patient = options()
-                .withLifecycle(lifecycle -> lifecycle.withControl(control ->
-                        control.withMode(ModelControlMode.POLL).withPoll(Duration.ofMillis(20), Duration.ofHours(1))));
+        ServerOptions patient = options().with(o -> {
+            o.controlMode = ModelControlMode.POLL;
+            o.pollInterval = Duration.ofMillis(20);
+            o.stabilityWindow = Duration.ofHours(1);
+        });
         try (NereidServer server = NereidServer.start(patient)) {
             awaitScans(2);
             for (String key : List.of("far/1/model.bin", "far/config.pbtxt", "")) {
@@ -315,17 +317,19 @@ final class RemoteModelTest {
     }
 
     private static ServerOptions tolerant(ServerOptions options) {
-        return options.withLifecycle(lifecycle -> lifecycle.withExitOnError(false));
+        return options.with(o -> o.exitOnError = false);
     }
 
     private ServerOptions explicit(String... startup) {
-        return options().withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit(startup)));
+        return options().with(o -> o.explicit(startup));
     }
 
     private ServerOptions poll() {
-        return options()
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withMode(ModelControlMode.POLL)
-                        .withPoll(Duration.ofMillis(20), Duration.ofMillis(20))));
+        return options().with(o -> {
+            o.controlMode = ModelControlMode.POLL;
+            o.pollInterval = Duration.ofMillis(20);
+            o.stabilityWindow = Duration.ofMillis(20);
+        });
     }
 
     private ServerOptions options() {
@@ -333,6 +337,6 @@ final class RemoteModelTest {
                 .withPlugins(plugins)
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2))));
+                .with(o -> o.processors = 2));
     }
 }

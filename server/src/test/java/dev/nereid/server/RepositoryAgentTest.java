@@ -181,8 +181,7 @@ final class RepositoryAgentTest {
     @Test
     void reloadsWithAgentsOfTheNewLoad() throws Exception {
         models.recording("m", "version_policy { all { } }\n" + tracing(""), 1, 2);
-        try (NereidServer server = NereidServer.start(
-                options().withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("m"))))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.explicit("m")))) {
             load(server);
             assertThat(events()).as("nothing has changed").containsExactly("load m", "loadComplete m");
 
@@ -230,8 +229,7 @@ final class RepositoryAgentTest {
     }
 
     private String failure() throws Exception {
-        try (NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.exitOnError = false))) {
             ModelStatus status = server.models().index().getFirst();
             assertThat(status.state()).isEqualTo(ModelStatus.State.UNAVAILABLE);
             return status.reason();

@@ -262,8 +262,7 @@ final class RepositoryCheckTest {
         List<String> reported = new CopyOnWriteArrayList<>();
 
         CheckReport loaded = RepositoryCheck.runWithLoads(options);
-        NereidServer.start(options.withModels(
-                        models -> models.withWarnings((model, text) -> reported.add(model + ": " + text))))
+        NereidServer.start(options.with(o -> o.warnings = (model, text) -> reported.add(model + ": " + text)))
                 .close();
 
         assertThat(RepositoryCheck.run(options).warnings()).isEmpty();
@@ -292,8 +291,7 @@ final class RepositoryCheckTest {
         CheckReport report = RepositoryCheck.run(options());
         CheckReport loaded = RepositoryCheck.runWithLoads(options());
         List<String> reported = new CopyOnWriteArrayList<>();
-        NereidServer.start(options()
-                        .withModels(models -> models.withWarnings((model, text) -> reported.add(model + ": " + text))))
+        NereidServer.start(options().with(o -> o.warnings = (model, text) -> reported.add(model + ": " + text)))
                 .close();
 
         assertThat(report.isValid()).isTrue();
@@ -312,8 +310,8 @@ final class RepositoryCheckTest {
         Files.createDirectories(root.resolve("auto/configs"));
         Files.writeString(root.resolve("auto/configs/small.pbtxt"), "backend: \"recording\"\nmax_batch_size: x");
 
-        CheckReport named = RepositoryCheck.run(options().withModels(model -> model.withConfigName("small")));
-        CheckReport strict = RepositoryCheck.run(options().withModels(model -> model.withAutoComplete(false)));
+        CheckReport named = RepositoryCheck.run(options().with(o -> o.configName = "small"));
+        CheckReport strict = RepositoryCheck.run(options().with(o -> o.autoComplete = false));
 
         assertThat(model(named, "auto").file()).isEqualTo(root.resolve("auto/configs/small.pbtxt"));
         assertThat(messages(named, "auto")).containsExactly("Expected integer, got: x (expected: an integer)");
@@ -330,12 +328,9 @@ final class RepositoryCheckTest {
         new TestModels(other).recording("m", "");
         Path model = root.resolve("m");
 
-        CheckReport report =
-                RepositoryCheck.run(options().withDirectories(old -> old.withModelRepositories(List.of(root, other))));
-        CheckReport tooDeep =
-                RepositoryCheck.run(options().withDirectories(old -> old.withModelRepositories(List.of(model))));
-        CheckReport empty =
-                RepositoryCheck.run(options().withDirectories(old -> old.withModelRepositories(List.of(plugins))));
+        CheckReport report = RepositoryCheck.run(options().with(o -> o.modelRepositories = List.of(root, other)));
+        CheckReport tooDeep = RepositoryCheck.run(options().with(o -> o.modelRepositories = List.of(model)));
+        CheckReport empty = RepositoryCheck.run(options().with(o -> o.modelRepositories = List.of(plugins)));
 
         assertThat(messages(report, "m"))
                 .containsExactly(

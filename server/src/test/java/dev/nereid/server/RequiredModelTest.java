@@ -11,7 +11,6 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.server.check.CheckReport;
 import dev.nereid.server.check.RepositoryCheck;
-import dev.nereid.server.options.DemandOptions;
 import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.Backend;
@@ -144,9 +143,11 @@ final class RequiredModelTest {
     private ServerOptions options(int threads, String... startup) {
         return ServerOptions.of(models.root())
                 .withPlugins(directory.resolve("plugins"))
-                .withProviders(backend)
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit(startup)))
-                .withModels(model -> model.withLoadThreads(threads));
+                .with(o -> {
+                    o.providers = List.of(backend);
+                    o.explicit(startup);
+                    o.loadThreads = threads;
+                });
     }
 
     private static void load(NereidServer server, String model) throws Exception {
@@ -191,7 +192,7 @@ final class RequiredModelTest {
         write("caller", parameter("load", "needed"));
         write("needed");
 
-        try (NereidServer server = NereidServer.start(options(1).withModels(model -> model.withAutoComplete(false)))) {
+        try (NereidServer server = NereidServer.start(options(1).with(o -> o.autoComplete = false))) {
             load(server, "caller");
             assertThat(isReady(server, "needed")).isTrue();
         }
@@ -481,10 +482,13 @@ final class RequiredModelTest {
         copy("needed", other);
         ServerOptions options = ServerOptions.of(models.root(), other)
                 .withPlugins(directory.resolve("plugins"))
-                .withProviders(backend)
-                .withDirectories(directories -> directories.withNamespaces(true))
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withMode(ModelControlMode.POLL)
-                        .withPoll(Duration.ofMillis(20), Duration.ofMillis(20))));
+                .with(o -> {
+                    o.providers = List.of(backend);
+                    o.hasNamespaces = true;
+                    o.controlMode = ModelControlMode.POLL;
+                    o.pollInterval = Duration.ofMillis(20);
+                    o.stabilityWindow = Duration.ofMillis(20);
+                });
 
         try (NereidServer server = NereidServer.start(options)) {
             Files.move(models.root().resolve("needed"), aside);
@@ -523,9 +527,11 @@ final class RequiredModelTest {
     private ServerOptions onDemand(long budget) {
         return ServerOptions.of(models.root())
                 .withPlugins(directory.resolve("plugins"))
-                .withProviders(backend)
-                .withLifecycle(lifecycle -> lifecycle.withControl(
-                        control -> control.withDemand(DemandOptions.DEFAULT.withMemoryBudget(budget))));
+                .with(o -> {
+                    o.providers = List.of(backend);
+                    o.onDemand();
+                    o.memoryBudget = budget;
+                });
     }
 
     @ParameterizedTest

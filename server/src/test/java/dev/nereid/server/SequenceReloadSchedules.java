@@ -17,9 +17,8 @@ import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.server.SequenceReference.Outcome;
 import dev.nereid.server.SequenceReference.Request;
 import dev.nereid.server.control.ModelLifecycle;
-import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.memory.TensorPool;
-import dev.nereid.server.options.ModelControlOptions;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelRepository;
 import dev.nereid.spi.DataType;
@@ -112,11 +111,12 @@ final class SequenceReloadSchedules implements AutoCloseable {
         description = (direct ? "direct" : "oldest") + ", seed " + seed;
         strategy = direct ? "direct { }" : "oldest { max_candidate_sequences: " + SLOTS + " }";
         models = new TestModels(directory.resolve("models"));
+        ServerOptions options = ServerOptions.of(models.root()).with(o -> o.explicit());
         lifecycle = new ModelLifecycle(
                 new ModelRepository(List.of(models.root()), List.of(), false),
                 backends,
-                ModelLoadOptions.DEFAULT,
-                ModelControlOptions.DEFAULT.withExplicit(),
+                options.models(),
+                options.lifecycle().control(),
                 new SchedulerEnvironment(memory, clock, timeouts),
                 directory);
         lifecycle.start();

@@ -44,7 +44,7 @@ final class SequenceReloadTest {
                 .withPlugins(plugins)
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("m")));
+                .with(o -> o.explicit("m"));
     }
 
     private static RecordingObserver send(NereidServer server, boolean start, boolean end) {

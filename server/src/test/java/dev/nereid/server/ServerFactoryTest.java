@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -76,7 +77,7 @@ final class ServerFactoryTest {
                 FileSystems.newFileSystem(directory.resolve("plugins.zip"), Map.of("create", "true"))) {
             options = ServerOptions.of(Files.createDirectories(directory.resolve("models")))
                     .withPlugins(unreadable.getPath("/"))
-                    .withScheduling(scheduling -> scheduling.withCache(cache));
+                    .with(o -> o.cache = Optional.of(cache));
         }
 
         // The list of a directory of a closed file system fails with an unchecked exception.

@@ -169,7 +169,7 @@ final class SlowClientTest {
     private NereidServer start() throws InterruptedException {
         return NereidServer.start(ServerOptions.of(directory.resolve("models"))
                 .withPlugins(plugins)
-                .withLifecycle(lifecycle -> lifecycle.withExitTimeout(Duration.ofSeconds(1))));
+                .with(o -> o.exitTimeout = Duration.ofSeconds(1)));
     }
 
     private static void await(BooleanSupplier condition) {

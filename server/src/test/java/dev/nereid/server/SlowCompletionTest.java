@@ -17,6 +17,7 @@ import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -87,9 +88,11 @@ final class SlowCompletionTest {
     private ServerOptions options(String... startup) {
         return ServerOptions.of(models.root())
                 .withPlugins(directory.resolve("plugins"))
-                .withProviders(backend)
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit(startup)))
-                .withModels(model -> model.withLoadThreads(1));
+                .with(o -> {
+                    o.providers = List.of(backend);
+                    o.explicit(startup);
+                    o.loadThreads = 1;
+                });
     }
 
     private static CompletableFuture<Void> load(NereidServer server, String model) {

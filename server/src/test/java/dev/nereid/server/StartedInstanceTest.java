@@ -127,9 +127,11 @@ final class StartedInstanceTest {
     private ServerOptions options(int threads, String... startup) {
         return ServerOptions.of(models.root())
                 .withPlugins(directory.resolve("plugins"))
-                .withProviders(backend)
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit(startup)))
-                .withModels(model -> model.withLoadThreads(threads));
+                .with(o -> {
+                    o.providers = List.of(backend);
+                    o.explicit(startup);
+                    o.loadThreads = threads;
+                });
     }
 
     private static CompletableFuture<Void> load(NereidServer server, String model) {

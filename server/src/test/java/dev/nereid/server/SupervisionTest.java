@@ -8,7 +8,6 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.statistics.OverdueExecutions;
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.server.options.SupervisionOptions;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -54,7 +53,7 @@ final class SupervisionTest {
         models.recording("m", "parameters { key: \"die_execute\" value { string_value: \"m_0_0\" } }\n" + ONE);
         models.recording("n", ONE);
 
-        try (NereidServer server = start(new SupervisionOptions(LONG, LONG, fatal::add))) {
+        try (NereidServer server = start(LONG, LONG)) {
             assertThat(server.isLive()).isTrue();
 
             RecordingObserver failed = RecordingObserver.to(server, "m", 1);
@@ -85,7 +84,7 @@ final class SupervisionTest {
                 "parameters { key: \"execution_watchdog_secs\" value { string_value: \"3600\" } }\n"
                         + GATE.formatted(gate) + ONE);
 
-        try (NereidServer server = start(new SupervisionOptions(SHORT, LONG, fatal::add))) {
+        try (NereidServer server = start(SHORT, LONG)) {
             RecordingObserver observer = RecordingObserver.to(server, "m", 1);
             RecordingObserver other = RecordingObserver.to(server, "patient", 1);
             await(() -> !server.models().isReady(ModelRef.latest("m")));
@@ -121,8 +120,7 @@ final class SupervisionTest {
                   key: "INPUT0" value { data_type: TYPE_FP32 dims: [ 1 ] zero_data: true } } }
                 """);
 
-        try (NereidServer server =
-                NereidServer.startLoading(options(new SupervisionOptions(LONG, SHORT, fatal::add)))) {
+        try (NereidServer server = NereidServer.startLoading(options(LONG, SHORT))) {
             await(() -> !server.models().index().getFirst().reason().isEmpty());
 
             ModelStatus status = server.models().index().getFirst();
@@ -139,8 +137,7 @@ final class SupervisionTest {
         models.recording(
                 "m", "parameters { key: \"execution_watchdog_secs\" value { string_value: \"soon\" } }\n" + ONE);
 
-        try (NereidServer server = NereidServer.start(
-                options(SupervisionOptions.DEFAULT).withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options(LONG, LONG).with(o -> o.exitOnError = false))) {
             assertThat(server.models().index().getFirst().reason())
                     .isEqualTo(
                             "Invalid argument: model 'm': parameter 'execution_watchdog_secs': 'soon' (expected: a whole number of"
@@ -159,8 +156,7 @@ final class SupervisionTest {
         Files.delete(models.root().resolve("config/config.pbtxt"));
         pipe(models.root().resolve("config/config.pbtxt"));
 
-        try (NereidServer server = NereidServer.start(
-                options(SupervisionOptions.DEFAULT).withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options(LONG, LONG).with(o -> o.exitOnError = false))) {
             assertThat(server.models().index())
                     .extracting(ModelStatus::name, ModelStatus::reason)
                     .containsExactly(
@@ -192,15 +188,20 @@ final class SupervisionTest {
         }
     }
 
-    private ServerOptions options(SupervisionOptions options) {
+    private ServerOptions options(Duration executionLimit, Duration loadLimit) {
         return ServerOptions.of(models.root())
                 .withPlugins(plugins)
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .withLifecycle(lifecycle -> lifecycle.withSupervision(options));
+                .with(o -> {
+                    o.executionLimit = executionLimit;
+                    o.loadLimit = loadLimit;
+                    o.fatalErrors = fatal::add;
+                });
     }
 
-    private NereidServer start(SupervisionOptions options) throws InterruptedException, InferenceException {
-        return NereidServer.start(options(options));
+    private NereidServer start(Duration executionLimit, Duration loadLimit)
+            throws InterruptedException, InferenceException {
+        return NereidServer.start(options(executionLimit, loadLimit));
     }
 }

@@ -119,12 +119,12 @@ final class TestStorage {
 
     /** Returns options of a server that serves the objects beside its local models. */
     ServerOptions addTo(ServerOptions options) {
-        return options.withDirectories(directories -> directories.withRemote(new StorageOptions(
+        return options.with(o -> o.remote = new StorageOptions(
                 List.of(URL),
                 List.of(directory.resolve("storages")),
                 Map.of("DISK", root.toString()),
                 directory.resolve("copies"),
-                StorageLimits.DEFAULT)));
+                StorageLimits.DEFAULT));
     }
 
     /** Returns the objects as models. */

@@ -111,8 +111,7 @@ final class WarmupLoadTest {
                         + warmup("good and bad", "batch_size: 2", "1"));
         models.recording("other", "");
 
-        try (NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.exitOnError = false))) {
             ModelStatus status = server.models().index().getFirst();
             assertThat(status.state()).isEqualTo(ModelStatus.State.UNAVAILABLE);
             assertThat(status.reason())
@@ -134,8 +133,7 @@ final class WarmupLoadTest {
                         + warmup("a", "batch_size: 1", "1")
                         + warmup("b", "batch_size: 1", "1").replace("zero_data: true", "input_data_file: \"gone\""));
 
-        try (NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options().with(o -> o.exitOnError = false))) {
             assertThat(server.models().index().getFirst().reason())
                     .isEqualTo(
                             "Internal: failed to run warmup sample 'b': failed to open text file for read gone: No such file or"
@@ -186,7 +184,10 @@ final class WarmupLoadTest {
         return ServerOptions.of(models.root())
                 .withPlugins(plugins)
                 .withBackendSetting("recording", "events", events.toString())
-                .withModels(model -> model.withLoadThreads(1).withInstances(instances -> instances.withProcessors(2)));
+                .with(o -> {
+                    o.loadThreads = 1;
+                    o.processors = 2;
+                });
     }
 
     private List<String> events(String kind) throws IOException {

@@ -43,7 +43,10 @@ public final class ChildCheck implements LoadObserver {
 
     /** Returns the options of the check, as the parent has ordered. */
     public ServerOptions apply(ServerOptions options) {
-        return options.withModels(models -> (order.oneByOne() ? models.withLoadThreads(1) : models).withObserver(this));
+        return options.with(changed -> {
+            changed.loadThreads = order.oneByOne() ? 1 : changed.loadThreads;
+            changed.observer = this;
+        });
     }
 
     @Override

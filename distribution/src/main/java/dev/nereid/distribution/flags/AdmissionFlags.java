@@ -1,6 +1,6 @@
 package dev.nereid.distribution.flags;
 
-import dev.nereid.server.lifecycle.ModelLoadOptions;
+import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.options.SchedulingOptions;
 import java.util.OptionalLong;
@@ -9,17 +9,10 @@ import java.util.OptionalLong;
  * Flags of admission: limits of requests and bytes in flight. Written by the command line reader, then only read.
  */
 final class AdmissionFlags {
-    /** Maximum requests in flight; 0 for no limit. */
-    long requests = SchedulingOptions.defaultMaxRequests();
-
-    /** Maximum input bytes in flight. It is 0 for no limit, and empty for a part of the memory. */
-    OptionalLong bytes = OptionalLong.empty();
-
-    /** Maximum requests in flight to each version of a model; 0 for no limit. */
-    long modelRequests;
-
-    /** Maximum input bytes in flight to each version of a model; 0 for no limit. */
-    long modelBytes;
+    private long requests = SchedulingOptions.defaultMaxRequests();
+    private OptionalLong bytes = OptionalLong.empty();
+    private long modelRequests;
+    private long modelBytes;
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
@@ -38,18 +31,13 @@ final class AdmissionFlags {
                         + " any number.");
     }
 
-    /** Returns the maximum of input bytes in flight; 0 for no limit. */
-    long inFlightBytes(TensorMemoryBound memory) {
-        return bytes.orElse(memory.inFlightBytes());
+    /** Returns the limits for all models together. */
+    AdmissionLimits limits(TensorMemoryBound memory) {
+        return new AdmissionLimits(requests, bytes.orElse(memory.inFlightBytes()));
     }
 
-    /** Adds the limits for all models together. */
-    SchedulingOptions apply(SchedulingOptions options, TensorMemoryBound memory) {
-        return options.withLimits(requests, inFlightBytes(memory));
-    }
-
-    /** Adds the limits for each version of a model. */
-    ModelLoadOptions apply(ModelLoadOptions options) {
-        return options.withLimits(modelRequests, modelBytes);
+    /** Returns the limits for each version of a model. */
+    AdmissionLimits modelLimits() {
+        return new AdmissionLimits(modelRequests, modelBytes);
     }
 }

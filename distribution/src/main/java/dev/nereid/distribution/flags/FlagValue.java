@@ -28,6 +28,7 @@ import java.util.stream.Stream;
 public record FlagValue<T>(
         String label, String expected, Function<String, Optional<T>> reader, Function<T, Object> writer) {
     static final int MAX_PORT = 65_535;
+    private static final Pattern URL = Pattern.compile("[A-Za-z][A-Za-z0-9+.-]*://.*", Pattern.DOTALL);
     private static final String PORT_EXPECTED = "a port from 0 to " + MAX_PORT + ", 0 for any that is free";
 
     /** A boolean in the forms of the reference server. */
@@ -170,7 +171,7 @@ public record FlagValue<T>(
             "DIR|URL",
             "a directory, or a URL such as s3://bucket/models",
             text -> Optional.of(text)
-                    .filter(repository -> StorageFlags.isUrl(repository)
+                    .filter(repository -> isUrl(repository)
                             || DIRECTORY.reader().apply(repository).isPresent()));
 
     /** A case-insensitive regular expression. */
@@ -189,6 +190,11 @@ public record FlagValue<T>(
         if (port < 0 || port > MAX_PORT) {
             throw new StartException(flag + ": '" + port + "' (expected: " + PORT_EXPECTED + ")");
         }
+    }
+
+    /** Returns whether a model repository is a URL; other texts are directories. */
+    public static boolean isUrl(String repository) {
+        return URL.matcher(repository).matches();
     }
 
     /** A non-empty text. */

@@ -3,7 +3,6 @@ package dev.nereid.distribution.flags;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.server.host.HostSetting;
-import dev.nereid.server.instance.InstanceOptions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -13,7 +12,8 @@ final class HostFlags {
     /** An environment variable without a flag, as in the reference server. */
     static final String PARALLEL = "TRITON_PARALLEL_INSTANCE_LOADING";
 
-    private final List<HostSetting> settings = new ArrayList<>();
+    /** The settings of all policies, in the order of the command line. */
+    final List<HostSetting> settings = new ArrayList<>();
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
@@ -23,25 +23,10 @@ final class HostFlags {
                         + " instance_group names. May be given several times. Default: any processor.");
     }
 
-    /** Returns the settings of all policies, in the order of the command line. */
-    List<HostSetting> settings() {
-        return settings;
-    }
-
-    /**
-     * Returns the options of instance creation from the flags and the environment.
-     *
-     * @param processors the processors that backends may use
-     * @throws StartException if a policy names processors or nodes that the machine does not have
-     */
-    InstanceOptions instances(int processors, Map<String, String> environment) throws StartException {
-        InstanceOptions options =
-                InstanceOptions.DEFAULT.withProcessors(processors).withParallel(parallel(environment));
-        if (settings.isEmpty()) {
-            return options;
-        }
+    /** Returns the policies, or throws if one names processors or nodes that the machine does not have. */
+    HostPolicies policies() throws StartException {
         try {
-            return options.withHostPolicies(HostPolicies.of(settings));
+            return settings.isEmpty() ? HostPolicies.NONE : HostPolicies.of(settings);
         } catch (IllegalArgumentException e) {
             throw new StartException("--host-policy: " + e.getMessage(), e);
         }

@@ -2,124 +2,149 @@ package dev.nereid.distribution.flags;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.GpuAccess;
-import dev.nereid.distribution.flags.FlagValue.BackendSetting;
 import dev.nereid.distribution.process.CommandContext;
+import dev.nereid.distribution.process.ExitStatus;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.report.MemoryReport;
 import dev.nereid.server.NereidServer;
-import dev.nereid.server.cache.CacheOptions;
-import dev.nereid.server.instance.InstanceOptions;
-import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.memory.TensorMemoryBound;
-import dev.nereid.server.options.DelayOptions;
-import dev.nereid.server.options.LifecycleOptions;
-import dev.nereid.server.options.ProtocolOptions;
-import dev.nereid.server.options.SchedulingOptions;
-import dev.nereid.server.options.ServerDirectories;
 import dev.nereid.server.options.ServerOptions;
+import dev.nereid.server.storage.StorageLimits;
+import dev.nereid.server.storage.StorageOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /**
  * Flags of the server: models, backends, readiness and shutdown. Written by the command line reader, then only read.
  */
 public final class ServerFlags {
-    /** The directories of models, in the order of the command line. */
-    public final List<Path> repositories = new ArrayList<>();
+    /** The options that the flags set, completed by {@link #options(CommandContext)}. */
+    public final ServerOptions.Builder options = new ServerOptions.Builder();
 
-    /** {@code true} if the server exits when a model fails to load at the start. */
-    public boolean exitOnError = true;
-
-    private final List<Path> backendDirectories = new ArrayList<>();
-    private final List<BackendSetting> backendSettings = new ArrayList<>();
-    private final ModelControlFlags control = new ModelControlFlags();
+    private final List<String> urls = new ArrayList<>();
+    private final List<Path> storageDirectories = new ArrayList<>();
+    private final ModelControlFlags control = new ModelControlFlags(options);
     private final CacheFlags cache = new CacheFlags();
     private final GpuFlags gpu = new GpuFlags();
     private final HostFlags host = new HostFlags();
     private final AdmissionFlags admission = new AdmissionFlags();
-    private final MemoryFlags memory = new MemoryFlags();
     private final PluginCacheFlags pluginCache = new PluginCacheFlags();
     private final RateLimitFlags rateLimit = new RateLimitFlags();
-    private final ErrorFlags errors = new ErrorFlags();
-    private final SupervisionFlags supervision = new SupervisionFlags();
-    private final StorageFlags storage = new StorageFlags();
-    private String id = "nereid";
-    private boolean strictReadiness = true;
-    private boolean withCompletion = true;
     private boolean strictConfig;
-    private boolean clientSharedMemory;
-    private String modelConfigName = "";
-    private int loadThreads = 4;
-    private Duration exitTimeout = Duration.ofSeconds(30);
+    private boolean exitOnOutOfMemory = true;
 
-    /** Adds the flags that set these fields. */
+    /** Adds the flags. */
     public void declare(Flags flags) {
-        declareModels(flags);
-        declareLoading(flags);
-        admission.declare(flags);
-        memory.declare(flags);
-        gpu.declare(flags);
-        errors.declare(flags);
-        supervision.declare(flags);
-        flags.add("--id", FlagValue.text("NAME"), id, v -> id = v).help("The server name in its metadata.");
-        flags.add("--strict-readiness", FlagValue.TRUTH, strictReadiness, v -> strictReadiness = v)
-                .help("Whether the server is ready only while all its models are; otherwise it is when the loads of"
-                        + " the start have ended, also if one failed.");
-        flags.add("--allow-client-shm", FlagValue.TRUTH, clientSharedMemory, v -> clientSharedMemory = v)
-                .help("Whether clients may share memory with the server.");
-        flags.add("--exit-timeout-secs", FlagValue.SECONDS, exitTimeout, v -> exitTimeout = v)
-                .help("How long requests in progress may take when the server stops.");
-    }
-
-    private void declareModels(Flags flags) {
         flags.add("--model-repository", FlagValue.REPOSITORY, this::addRepository)
                 .help("A model repository: a directory with a directory for each model, or the URL of a remote one,"
                         + " as in s3://bucket/models. May be given several times.")
                 .or("--model-store");
-        flags.add("--exit-on-error", FlagValue.TRUTH, exitOnError, v -> exitOnError = v)
+        flags.add("--exit-on-error", FlagValue.TRUTH, options.exitOnError, v -> options.exitOnError = v)
                 .help("Whether the server exits if a model fails to load at the start.");
         control.declare(flags);
+        declareLoading(flags);
+        admission.declare(flags);
+        flags.add(
+                        "--tensor-memory-pool-byte-size",
+                        FlagValue.BODY_BYTES,
+                        v -> options.tensorMemoryBytes = OptionalLong.of(v))
+                .help("How much memory inputs and outputs may take at a time, those of requests that are arriving"
+                        + " included. Requests beyond that are refused with 503 or UNAVAILABLE and a retry time."
+                        + " Default: half of the memory that the machine or the container has beside the heap, at"
+                        + " least 67108864.");
+        flags.add("--poison-freed-memory", FlagValue.TRUTH, options.poisonFreed, v -> options.poisonFreed = v)
+                .help("Whether tensor memory is overwritten when it is released, so that backends that use it"
+                        + " afterwards are detected. For debugging.");
+        gpu.declare(flags);
+        flags.add(
+                        "--client-errors-as-bad-request",
+                        FlagValue.TRUTH,
+                        options.clientErrorsAsBadRequest,
+                        v -> options.clientErrorsAsBadRequest = v)
+                .help("Whether client errors that the reference server reports as 500 and INTERNAL, such as broken"
+                        + " JSON, are reported as 400 and INVALID_ARGUMENT.");
+        declareSupervision(flags);
+        flags.add("--id", FlagValue.text("NAME"), options.serverId, v -> options.serverId = v)
+                .help("The server name in its metadata.");
+        flags.add("--strict-readiness", FlagValue.TRUTH, options.strictReadiness, v -> options.strictReadiness = v)
+                .help("Whether the server is ready only while all its models are; otherwise it is when the loads of"
+                        + " the start have ended, also if one failed.");
+        flags.add(
+                        "--allow-client-shm",
+                        FlagValue.TRUTH,
+                        options.clientSharedMemory,
+                        v -> options.clientSharedMemory = v)
+                .help("Whether clients may share memory with the server.");
+        flags.add("--exit-timeout-secs", FlagValue.SECONDS, options.exitTimeout, v -> options.exitTimeout = v)
+                .help("How long requests in progress may take when the server stops.");
+    }
+
+    private void declareSupervision(Flags flags) {
+        flags.add("--exit-on-out-of-memory", FlagValue.TRUTH, exitOnOutOfMemory, v -> exitOnOutOfMemory = v)
+                .help("Whether the process ends with exit code " + ExitStatus.OUT_OF_MEMORY + " when its heap,"
+                        + " metaspace or threads are exhausted, for a supervisor to start it again; otherwise it is"
+                        + " not live, refuses requests, and ends when it is stopped.");
+        flags.add(
+                        "--execution-watchdog-secs",
+                        FlagValue.SECONDS,
+                        options.executionLimit,
+                        v -> options.executionLimit = v)
+                .help("After how long an execution is reported as overdue in the log and in metrics; a model with"
+                        + " only overdue instances is not ready. Set for a model by its parameter"
+                        + " execution_watchdog_secs. 0: never.");
+        flags.add("--load-watchdog-secs", FlagValue.SECONDS, options.loadLimit, v -> options.loadLimit = v)
+                .help("After how long the load or close of a model version, or an execution of its warm-up, is"
+                        + " reported in the log, in metrics and in the repository index. 0: never.");
+        flags.add("--plugin-thread-limit", FlagValue.NUMBER, options.pluginThreads, v -> options.pluginThreads = v)
+                .help("The number of threads of one plugin from which on its models are not ready, until it has ended"
+                        + " enough of them. 0: any number.");
+        flags.add(
+                        "--output-check-interval",
+                        FlagValue.NUMBER,
+                        options.outputCheckInterval,
+                        v -> options.outputCheckInterval = v)
+                .help("One response in this many is checked for outputs that a backend changes after it passed them"
+                        + " to the server; then its model is not ready. 0: none; 1: all, as with"
+                        + " --poison-freed-memory.");
     }
 
     /** Adds the flags on which the load of a model depends: configurations, plugins and features. */
     public void declareLoading(Flags flags) {
-        flags.toggle("--disable-auto-complete-config", () -> withCompletion = false)
+        flags.toggle("--disable-auto-complete-config", () -> options.autoComplete = false)
                 .help("Uses model configurations as they are, without completing them from the models' files.");
         flags.add("--strict-model-config", FlagValue.TRUTH, v -> strictConfig = v)
                 .help("Deprecated: true is --disable-auto-complete-config, false the default.")
                 .notice("has been deprecated! Please use '--disable-auto-complete-config' instead.");
-        flags.add("--model-config-name", FlagValue.text("NAME"), v -> modelConfigName = v)
+        flags.add("--model-config-name", FlagValue.text("NAME"), v -> options.configName = v)
                 .help("Uses configs/NAME.pbtxt of a model's directory in place of config.pbtxt where it exists.");
-        flags.add("--model-load-thread-count", FlagValue.COUNT, loadThreads, v -> loadThreads = v)
+        flags.add("--model-load-thread-count", FlagValue.COUNT, options.loadThreads, v -> options.loadThreads = v)
                 .help("How many models are loaded at once.");
-        flags.add("--backend-directory", FlagValue.DIRECTORY, backendDirectories::add)
+        flags.add("--backend-directory", FlagValue.DIRECTORY, options.plugins::add)
                 .help("A directory of plugins besides the server's own. May be given several times.");
-        flags.add("--backend-config", FlagValue.BACKEND_SETTING, backendSettings::add)
+        flags.add(
+                        "--backend-config",
+                        FlagValue.BACKEND_SETTING,
+                        setting -> options.backendSetting(setting.backend(), setting.key(), setting.value()))
                 .help("A setting for one backend, or for all. May be given several times.");
         cache.declare(flags);
         host.declare(flags);
         pluginCache.declare(flags);
         rateLimit.declare(flags);
-        storage.declare(flags);
-    }
-
-    /** Returns whether a model repository is a URL; other texts are directories. */
-    public static boolean isUrl(String repository) {
-        return StorageFlags.isUrl(repository);
+        flags.add("--storage-directory", FlagValue.DIRECTORY, storageDirectories::add)
+                .help("A directory of storage plugins besides the server's own. May be given several times.");
     }
 
     /** Adds a model repository: a directory or a URL. */
     public void addRepository(String repository) {
-        if (StorageFlags.isUrl(repository)) {
-            storage.add(repository);
+        if (FlagValue.isUrl(repository)) {
+            urls.add(repository);
         } else {
-            repositories.add(Path.of(repository));
+            options.modelRepositories.add(Path.of(repository));
         }
     }
 
@@ -131,17 +156,17 @@ public final class ServerFlags {
      * @throws StartException if a directory is missing or cannot be read
      */
     public NereidServer start(CommandContext context) throws StartException {
-        if (repositories.isEmpty() && storage.isEmpty()) {
+        if (options.modelRepositories.isEmpty() && urls.isEmpty()) {
             throw new StartException("--model-repository: missing (expected: --model-repository=DIR)");
         }
-        if (exitOnError) { // otherwise the server runs, and is not live and not ready
-            requireDirectories("--model-repository", repositories);
+        if (options.exitOnError) { // otherwise the server runs, and is not live and not ready
+            requireDirectories("--model-repository", options.modelRepositories);
         }
-        ServerOptions options = options(context);
+        ServerOptions completed = options(context);
         GpuAccess gpus = openGpus();
         boolean started = false;
         try {
-            NereidServer server = NereidServer.startLoading(withGpus(options, gpus));
+            NereidServer server = NereidServer.startLoading(withGpus(completed, gpus));
             started = true;
             return server;
         } catch (IllegalArgumentException | InferenceException e) {
@@ -160,9 +185,10 @@ public final class ServerFlags {
 
     /** Returns options of a server with GPUs, which the server closes. */
     public static ServerOptions withGpus(ServerOptions options, GpuAccess gpus) {
-        int[] numbers = gpus.numbers().stream().mapToInt(Integer::intValue).toArray();
-        return options.withMemory(memory -> memory.withGpus(gpus))
-                .withModels(models -> models.withInstances(instances -> instances.withGpus(numbers)));
+        return options.with(changed -> {
+            changed.gpuAccess = gpus;
+            changed.gpus = List.copyOf(gpus.numbers());
+        });
     }
 
     /**
@@ -172,79 +198,48 @@ public final class ServerFlags {
      * @throws StartException if a directory is missing or cannot be read
      */
     public ServerOptions options(CommandContext context) throws StartException {
-        requireDirectories("--backend-directory", backendDirectories);
+        requireDirectories("--backend-directory", options.plugins);
         Path home = context.paths().home();
         Map<String, String> environment = context.environment();
-        Optional<CacheOptions> responses = cache.options(home.resolve("caches"), environment);
-        Path unpacked = pluginCache.directory(context);
-        InstanceOptions instances =
-                host.instances(context.host().processors(), environment).withGpuLimits(gpu.loadLimits());
-        DelayOptions delayed = DelayVariables.read(environment);
-        SchedulingOptions limits = admission.apply(SchedulingOptions.DEFAULT, memory.bound());
+        options.cache = cache.options(home.resolve("caches"), environment);
+        options.pluginCache = pluginCache.directory(context);
+        if (Files.isDirectory(home.resolve("plugins"))) { // behind those of the flags, which have precedence
+            options.plugins.add(home.resolve("plugins"));
+        }
+        storageDirectories.add(home.resolve("storage"));
+        Path copies = options.pluginCache.resolve("repositories");
+        options.remote = new StorageOptions(urls, storageDirectories, environment, copies, StorageLimits.DEFAULT);
+        options.autoComplete = options.autoComplete && !strictConfig;
+        options.processors = context.host().processors();
+        options.parallelInstances = HostFlags.parallel(environment);
+        options.hostPolicies = host.policies();
+        options.gpuLimits = gpu.loadLimits();
+        options.environment = environment;
+        options.modelLimits = admission.modelLimits();
+        options.limits = Optional.of(admission.limits(memoryBound()));
+        options.rateLimit = rateLimit.options();
+        options.delay = DelayVariables.read(environment);
+        options.fatalErrors = context.outOfMemoryExit();
+        context.outOfMemoryExit().enable(exitOnOutOfMemory);
+        control.check();
         try {
-            return new ServerOptions(
-                            new ServerDirectories(
-                                    repositories,
-                                    pluginDirectories(home.resolve("plugins")),
-                                    unpacked,
-                                    storage.options(context, unpacked),
-                                    control.hasNamespaces()),
-                            admission.apply(ModelLoadOptions.DEFAULT
-                                    .withAutoComplete(withCompletion && !strictConfig)
-                                    .withConfigName(modelConfigName)
-                                    .withLoadThreads(loadThreads)
-                                    .withInstances(_ -> instances)),
-                            backendSettings(),
-                            memory.options().withClientSharedMemory(clientSharedMemory),
-                            new SchedulingOptions(limits.limits(), rateLimit.options(), responses, delayed),
-                            new LifecycleOptions(
-                                    exitOnError,
-                                    strictReadiness,
-                                    exitTimeout,
-                                    supervision.options(context.outOfMemoryExit()),
-                                    control.options()),
-                            new ProtocolOptions(id, errors.clientErrorsAsBadRequest()))
-                    .withEnvironment(environment);
+            return options.build();
         } catch (IllegalArgumentException e) {
             throw new StartException(String.valueOf(e.getMessage()), e);
         }
     }
 
-    private Map<String, Map<String, String>> backendSettings() {
-        Map<String, Map<String, String>> settings = new HashMap<>();
-        for (BackendSetting setting : backendSettings) {
-            settings.computeIfAbsent(setting.backend(), backend -> new HashMap<>())
-                    .put(setting.key(), setting.value());
-        }
-        return settings;
-    }
-
     /** Returns the memory limits of the server. */
     public MemoryReport memoryReport() {
-        TensorMemoryBound bound = memory.bound();
-        return new MemoryReport(Runtime.getRuntime().maxMemory(), bound, admission.inFlightBytes(bound));
+        TensorMemoryBound bound = memoryBound();
+        return new MemoryReport(
+                Runtime.getRuntime().maxMemory(), bound, admission.limits(bound).bytes());
     }
 
-    /** Adds a plugin directory behind the directories of the flags. */
-    public void addBackendDirectory(Path directory) {
-        backendDirectories.add(directory);
-    }
-
-    /** Returns how long requests in progress may take when the server stops. */
-    public Duration exitTimeout() {
-        return exitTimeout;
-    }
-
-    /**
-     * Returns the plugin directories, beginning with the directories of the flags. Of two plugins with a backend of one
-     * name, the first is used.
-     */
-    private List<Path> pluginDirectories(Path own) {
-        List<Path> directories = new ArrayList<>(backendDirectories);
-        if (Files.isDirectory(own)) {
-            directories.add(own);
-        }
-        return directories;
+    private TensorMemoryBound memoryBound() {
+        return options.tensorMemoryBytes.isPresent()
+                ? TensorMemoryBound.of(options.tensorMemoryBytes.getAsLong())
+                : TensorMemoryBound.ofProcess();
     }
 
     private static void requireDirectories(String flag, List<Path> directories) throws StartException {

@@ -93,9 +93,8 @@ class InvalidRequestIT {
     private static Path directory;
 
     @RegisterExtension
-    private static final ServerExtension server =
-            new ServerExtension(() -> TestServer.of(InvalidRequests.models(new Repository(directory)))
-                    .withLifecycle(lifecycle -> lifecycle.withExitOnError(false)));
+    private static final ServerExtension server = new ServerExtension(() ->
+            TestServer.of(InvalidRequests.models(new Repository(directory))).with(o -> o.exitOnError = false));
 
     @AfterEach
     void nothingIsLost() throws IOException {
@@ -208,9 +207,8 @@ class InvalidRequestIT {
 
     @Test
     void aServerThatIsClosedIsNotReady(@TempDir Path models) throws IOException, InterruptedException {
-        TestServer closed =
-                TestServer.open(NereidServer.start(TestServer.of(InvalidRequests.models(new Repository(models)))
-                        .withLifecycle(lifecycle -> lifecycle.withExitOnError(false))));
+        TestServer closed = TestServer.open(NereidServer.start(
+                TestServer.of(InvalidRequests.models(new Repository(models))).with(o -> o.exitOnError = false)));
         ManagedChannel toClosed = closed.grpc();
         try (closed;
                 HttpConnection connection = closed.http()) {

@@ -64,7 +64,7 @@ class ClientMemoryIT {
                 .model("echo", Repository.identity(64, "FP32", "[ 64 ]", "dynamic_batching { }\n"))
                 .model("words", Repository.identity(64, "STRING", "[ -1 ]", ""))
                 .copyOf(TestPaths.checkout().resolve("examples/models/digits"));
-        server = NereidServer.start(TestServer.of(models).withMemory(memory -> memory.withClientSharedMemory(true)));
+        server = NereidServer.start(TestServer.of(models).with(o -> o.clientSharedMemory = true));
         cut(SIZE);
         server.sharedMemory().register("r", KEY, 0, SIZE);
     }

@@ -13,7 +13,6 @@ import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
-import dev.nereid.server.options.DemandOptions;
 import dev.nereid.server.options.ServerOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferResponse;
@@ -53,8 +52,11 @@ final class DemandIT {
                 .model("second", GatedPlugin.model());
         return TestServer.of(models)
                 .withPlugins(GatedPlugin.pack(directory.resolve("plugins")))
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withDemand(
-                        DemandOptions.DEFAULT.withMemoryBudget(BUDGET).withMaxWait(Duration.ofSeconds(10)))));
+                .with(o -> {
+                    o.onDemand();
+                    o.memoryBudget = BUDGET;
+                    o.maxWait = Duration.ofSeconds(10);
+                });
     }
 
     @Test

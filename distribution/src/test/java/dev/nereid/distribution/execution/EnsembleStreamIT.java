@@ -13,6 +13,7 @@ import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.paced.PacedBackendProvider;
+import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferRequest;
@@ -32,6 +33,7 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
@@ -94,7 +96,7 @@ final class EnsembleStreamIT {
                 .model("pages", "platform: \"ensemble\"\n" + INPUTS + STEPS);
         nereid = NereidServer.start(TestServer.of(models)
                 // The limit of requests is not that of bytes.
-                .withScheduling(scheduling -> scheduling.withLimits(0, 0))
+                .with(o -> o.limits = Optional.of(new AdmissionLimits(0, 0)))
                 .withPlugins(
                         GatedPlugin.pack(directory.resolve("plugins"), PacedBackendProvider.class),
                         GatedPlugin.pack(directory.resolve("gated"))));

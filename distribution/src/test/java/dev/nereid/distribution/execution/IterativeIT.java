@@ -56,7 +56,7 @@ class IterativeIT {
         models = new Repository(directory.resolve("models")).model("stepping", Texts.model("a", ends()));
         return TestServer.of(models)
                 .withPlugins(Texts.pack(directory.resolve("plugins")))
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit()));
+                .with(o -> o.explicit());
     }
 
     @BeforeAll

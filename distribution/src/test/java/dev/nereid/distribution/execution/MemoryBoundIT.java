@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -35,7 +36,8 @@ final class MemoryBoundIT {
 
     @Test
     void takesLittleForBodiesThatAreOnlyAnnounced() throws Exception {
-        NereidServer nereid = NereidServer.start(TestServer.of(models()).withMemory(memory -> memory.withLimit(LIMIT)));
+        NereidServer nereid =
+                NereidServer.start(TestServer.of(models()).with(o -> o.tensorMemoryBytes = OptionalLong.of(LIMIT)));
         try (TestServer server = TestServer.open(nereid)) {
             List<HttpConnection> clients = new ArrayList<>();
             for (int i = 0; i < 160; i++) {
@@ -58,7 +60,8 @@ final class MemoryBoundIT {
 
     @Test
     void refusesBodiesThatInflateBeyondTheBoundAndServesOthersAfterwards() throws Exception {
-        NereidServer nereid = NereidServer.start(TestServer.of(models()).withMemory(memory -> memory.withLimit(LIMIT)));
+        NereidServer nereid =
+                NereidServer.start(TestServer.of(models()).with(o -> o.tensorMemoryBytes = OptionalLong.of(LIMIT)));
         byte[] bomb = bomb(1 << 30);
         byte[] request = begin("Content-Encoding: gzip\r\nContent-Length: " + bomb.length + "\r\n", bomb);
         try (TestServer server = TestServer.open(nereid)) {
@@ -83,7 +86,8 @@ final class MemoryBoundIT {
     @ParameterizedTest
     @ValueSource(ints = {1 << 20, 40 << 20})
     void takesBodiesOfUnknownLengthThatFit(int size) throws Exception {
-        NereidServer nereid = NereidServer.start(TestServer.of(models()).withMemory(memory -> memory.withLimit(LIMIT)));
+        NereidServer nereid =
+                NereidServer.start(TestServer.of(models()).with(o -> o.tensorMemoryBytes = OptionalLong.of(LIMIT)));
         byte[] json = ("{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[" + size / Float.BYTES
                         + "],\"parameters\":{\"binary_data_size\":" + size
                         + "}}],\"parameters\":{\"binary_data_output\":true}}")

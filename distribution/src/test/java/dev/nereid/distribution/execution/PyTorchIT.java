@@ -139,8 +139,8 @@ class PyTorchIT {
     private static Path scripts;
 
     @RegisterExtension
-    private static final ServerExtension server = new ServerExtension(() -> TestServer.of(models())
-            .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("*"))));
+    private static final ServerExtension server =
+            new ServerExtension(() -> TestServer.of(models()).with(o -> o.explicit("*")));
 
     private volatile boolean ended;
 
@@ -426,8 +426,8 @@ class PyTorchIT {
     void outputsThatLieInInputsStayIntactInASecondServerOfTheProcess() throws Exception {
         Repository models = new Repository(Files.createDirectory(directory.resolve("echo-models")));
         add(models, "echo", "echo", ECHO);
-        try (TestServer poisoned = TestServer.open(
-                        NereidServer.start(TestServer.of(models).withMemory(memory -> memory.withPoisonFreed(true))));
+        try (TestServer poisoned =
+                        TestServer.open(NereidServer.start(TestServer.of(models).with(o -> o.poisonFreed = true)));
                 ExecutorService clients = Executors.newFixedThreadPool(CLIENTS)) {
             List<Future<?>> all = new ArrayList<>();
             for (int i = 0; i < CLIENTS; i++) {
@@ -465,9 +465,8 @@ class PyTorchIT {
         Repository models = new Repository(Files.createDirectory(directory.resolve("replaced-models")));
         add(models, "echo", "before", ECHO);
         add(models, "echo", "after", ECHO);
-        try (TestServer other = TestServer.open(NereidServer.start(TestServer.of(models)
-                .withPlugins(plugins)
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("before")))))) {
+        try (TestServer other = TestServer.open(
+                NereidServer.start(TestServer.of(models).withPlugins(plugins).with(o -> o.explicit("before"))))) {
             echo(other, 1, "before");
 
             touch(plugin);

@@ -80,8 +80,8 @@ class SequenceStressIT {
     @ValueSource(strings = {DIRECT, OLDEST})
     void everySumIsExactDuringReloads(String strategy) throws Exception {
         Repository models = models(strategy);
-        try (TestServer server = TestServer.open(NereidServer.start(TestServer.of(models)
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit(MODEL)))))) {
+        try (TestServer server =
+                TestServer.open(NereidServer.start(TestServer.of(models).with(o -> o.explicit(MODEL))))) {
             run(server::grpc, new SequenceClient.Load(MODEL, SEQUENCES, REQUESTS, true, false), () -> reload(server));
 
             assertNothingLeft(server, strategy);

@@ -76,7 +76,7 @@ final class SharedRegionIT {
         Files.write(SEGMENTS.resolve(KEY), bytes(1, 2, 0, 0, 0, 0));
         return TestServer.of(models)
                 .withPlugins(GatedPlugin.pack(directory.resolve("plugins")))
-                .withMemory(memory -> memory.withClientSharedMemory(true));
+                .with(o -> o.clientSharedMemory = true);
     }
 
     @AfterEach

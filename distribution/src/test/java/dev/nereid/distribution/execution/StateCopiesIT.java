@@ -44,8 +44,8 @@ class StateCopiesIT {
     private Path directory;
 
     @RegisterExtension
-    private final ServerExtension server = new ServerExtension(() -> TestServer.of(models())
-            .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("direct", "oldest"))));
+    private final ServerExtension server =
+            new ServerExtension(() -> TestServer.of(models()).with(o -> o.explicit("direct", "oldest")));
 
     private StreamObserver<ModelInferRequest> stream;
     private final BlockingQueue<Object> responses = new LinkedBlockingQueue<>();

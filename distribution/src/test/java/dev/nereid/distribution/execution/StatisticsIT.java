@@ -46,6 +46,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -89,7 +90,7 @@ class StatisticsIT {
                 .model(STREAMED, GatedPlugin.model() + "model_transaction_policy { decoupled: true }\n");
         return TestServer.of(models)
                 .withPlugins(GatedPlugin.pack(directory.resolve("plugins")))
-                .withScheduling(scheduling -> scheduling.withCache(CacheOptions.local(1 << 20)));
+                .with(o -> o.cache = Optional.of(CacheOptions.local(1 << 20)));
     }
 
     @BeforeEach

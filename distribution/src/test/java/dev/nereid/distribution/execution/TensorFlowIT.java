@@ -140,8 +140,8 @@ class TensorFlowIT {
     private static Path directory;
 
     @RegisterExtension
-    private static final ServerExtension server = new ServerExtension(() -> TestServer.of(models())
-            .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("*"))));
+    private static final ServerExtension server =
+            new ServerExtension(() -> TestServer.of(models()).with(o -> o.explicit("*")));
 
     private static List<int[]> digits;
 
@@ -309,7 +309,7 @@ class TensorFlowIT {
         Path repository = Files.createDirectory(directory.resolve("echo-repository"));
         new Repository(repository).copyOf(directory.resolve("echo_tf"));
         try (TestServer poisoned = TestServer.open(NereidServer.start(
-                        TestServer.of(new Repository(repository)).withMemory(memory -> memory.withPoisonFreed(true))));
+                        TestServer.of(new Repository(repository)).with(o -> o.poisonFreed = true)));
                 ExecutorService clients = Executors.newFixedThreadPool(CLIENTS)) {
             List<Future<?>> all = new ArrayList<>();
             for (int i = 0; i < CLIENTS; i++) {
@@ -346,7 +346,7 @@ class TensorFlowIT {
                 .model("echo", Repository.identity(8, "INT32", "[2]", ""));
         try (TestServer rest = TestServer.open(NereidServer.start(ServerOptions.of(models.directory())
                 .withPlugins(plugins, TestPaths.plugins()[1])
-                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false))))) {
+                .with(o -> o.exitOnError = false)))) {
             assertThat(rest.server().models().index())
                     .filteredOn(model -> model.name().equals("variable"))
                     .singleElement()
@@ -385,8 +385,7 @@ class TensorFlowIT {
         models.copyOf(directory.resolve("variable")).model("echo", Repository.identity(8, "INT32", "[2]", ""));
         try (TestServer rest = TestServer.open(NereidServer.start(ServerOptions.of(models.directory())
                 .withPlugins(plugin.getParent(), TestPaths.plugins()[1])
-                .withLifecycle(
-                        lifecycle -> lifecycle.withControl(control -> control.withExplicit("variable", "echo")))))) {
+                .with(o -> o.explicit("variable", "echo"))))) {
             addsVariable(rest);
 
             Files.move(plugin, directory.resolve("plugin-before"));

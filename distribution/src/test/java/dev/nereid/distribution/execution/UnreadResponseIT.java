@@ -12,6 +12,7 @@ import dev.nereid.distribution.testing.HttpRequests;
 import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
+import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferRequest;
@@ -27,6 +28,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -81,7 +84,8 @@ final class UnreadResponseIT {
 
     @Test
     void refusesOverGrpcWhatThereIsNoMemoryFor() throws Exception {
-        NereidServer nereid = NereidServer.start(TestServer.of(echo()).withMemory(memory -> memory.withLimit(LIMIT)));
+        NereidServer nereid =
+                NereidServer.start(TestServer.of(echo()).with(o -> o.tensorMemoryBytes = OptionalLong.of(LIMIT)));
         try (TestServer server = TestServer.open(nereid)) {
             ManagedChannel channel = server.grpc();
             List<Unread> calls = new ArrayList<>();
@@ -120,9 +124,11 @@ final class UnreadResponseIT {
         Path[] built = TestPaths.plugins();
         NereidServer nereid = NereidServer.start(TestServer.of(models)
                 .withPlugins(built[0], built[1], GatedPlugin.pack(directory.resolve("plugins")))
-                .withMemory(memory -> memory.withLimit(LIMIT))
-                // or it would refuse them first
-                .withScheduling(scheduling -> scheduling.withLimits(0, 0)));
+                .with(o -> {
+                    o.tensorMemoryBytes = OptionalLong.of(LIMIT);
+                    // or it would refuse them first
+                    o.limits = Optional.of(new AdmissionLimits(0, 0));
+                }));
         try (TestServer server = TestServer.open(nereid)) {
             List<HttpConnection> clients = new ArrayList<>();
             List<HttpConnection> waiting = new ArrayList<>();

@@ -112,7 +112,7 @@ final class FlagNoticesTest {
         assertThat(secrets)
                 .contains("NEREID_HTTP_RESTRICTED_API", "NEREID_GRPC_RESTRICTED_PROTOCOL", "NEREID_CACHE_CONFIG");
         assertThat(ServerOptions.of(Path.of("models"))
-                        .withEnvironment(environment)
+                        .with(o -> o.environment = environment)
                         .environment())
                 .isEqualTo(Map.of("PATH", "/bin"));
     }

@@ -23,18 +23,18 @@ final class HostFlagsTest {
     void takesProcessorsAndNodes() throws UsageException {
         HostFlags flags = read("--host-policy=cpu,cpu-cores=0", "--host-policy", "mine,numa-node=1");
 
-        assertThat(flags.settings())
+        assertThat(flags.settings)
                 .containsExactly(
                         new HostSetting("cpu", HostSetting.CPU_CORES, "0"),
                         new HostSetting("mine", HostSetting.NUMA_NODE, "1"));
-        assertThat(read().settings()).isEmpty();
+        assertThat(read().settings).isEmpty();
     }
 
     @Test
     void refusesProcessorsThatTheMachineLacks() throws UsageException {
         HostFlags flags = read("--host-policy=cpu,cpu-cores=9999");
 
-        assertThatThrownBy(() -> flags.instances(2, Map.of()))
+        assertThatThrownBy(() -> flags.policies())
                 .isInstanceOf(StartException.class)
                 .hasMessageMatching("--host-policy: cpu,cpu-cores=9999 \\(expected: processors among [-,0-9]+\\)");
     }
@@ -52,12 +52,11 @@ final class HostFlagsTest {
     @Test
     void theLastValueOfASettingCounts() throws UsageException, StartException {
         HostPolicies policies = read("--host-policy=cpu,cpu-cores=65535", "--host-policy=cpu,cpu-cores=0")
-                .instances(2, Map.of())
-                .hostPolicies();
+                .policies();
         assertThat(policies).isNotSameAs(HostPolicies.NONE);
         HostFlags missing = read("--host-policy=cpu,cpu-cores=0", "--host-policy=cpu,cpu-cores=65535");
 
-        assertThatThrownBy(() -> missing.instances(2, Map.of()))
+        assertThatThrownBy(() -> missing.policies())
                 .isInstanceOf(StartException.class)
                 .hasMessageStartingWith("--host-policy: cpu,cpu-cores=65535 (expected: processors among ");
     }

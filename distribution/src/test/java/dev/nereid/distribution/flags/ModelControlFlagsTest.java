@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.ModelControlOptions;
+import dev.nereid.server.options.ServerOptions;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -13,11 +15,14 @@ import org.junit.jupiter.api.Test;
 /** The flags of loading and unloading. */
 final class ModelControlFlagsTest {
     private static ModelControlOptions options(String... arguments) throws StartException, UsageException {
-        ModelControlFlags control = new ModelControlFlags();
+        ServerOptions.Builder options = new ServerOptions.Builder();
+        options.modelRepositories.add(Path.of("models"));
+        ModelControlFlags control = new ModelControlFlags(options);
         Flags flags = new Flags();
         control.declare(flags);
         flags.read(List.of(arguments), Map.of());
-        return control.options();
+        control.check();
+        return options.build().lifecycle().control();
     }
 
     @Test
@@ -32,8 +37,8 @@ final class ModelControlFlagsTest {
     @Test
     void loadsTheModelsOnceIfTheSecondsAreZero() throws Exception {
         assertThat(options("--model-control-mode=poll", "--repository-poll-secs=0"))
-                .isEqualTo(ModelControlOptions.DEFAULT.withMode(ModelControlMode.NONE));
+                .isEqualTo(options());
         assertThat(options("--model-control-mode=poll", "--repository-poll-secs=-1"))
-                .isEqualTo(ModelControlOptions.DEFAULT.withMode(ModelControlMode.NONE));
+                .isEqualTo(options());
     }
 }

@@ -152,8 +152,7 @@ class GrpcGoldenIT {
                 .copyOf(record.resolve("models/simple"))
                 .copyOf(record.resolve("models/identity_fp32"));
         Map<Integer, String> accepted = accepted(SPECIAL + ":");
-        ServerOptions options = TestServer.of(models)
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("identity_fp32")));
+        ServerOptions options = TestServer.of(models).with(o -> o.explicit("identity_fp32"));
         try (TestServer server = TestServer.open(NereidServer.start(options))) {
             replay(record, 1, 21, server, accepted);
         }
@@ -173,8 +172,8 @@ class GrpcGoldenIT {
         content.putFloat(1).putFloat(2).putFloat(3).putFloat(4);
         Files.write(segment, content.array());
         Repository models = new Repository(directory).copyOf(record.resolve("models/identity_fp32"));
-        try (TestServer server = TestServer.open(
-                NereidServer.start(TestServer.of(models).withMemory(memory -> memory.withClientSharedMemory(true))))) {
+        try (TestServer server =
+                TestServer.open(NereidServer.start(TestServer.of(models).with(o -> o.clientSharedMemory = true)))) {
             replay(record, 22, 52, server);
         } finally {
             Files.delete(segment);

@@ -13,7 +13,6 @@ import dev.nereid.distribution.testing.ScriptedModels;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.server.NereidServer;
-import dev.nereid.server.options.DemandOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelConfigRequest;
 import inference.ModelMetadataRequest;
@@ -306,10 +305,8 @@ final class EnsembleControlIT {
     @Test
     void isLoadedOnDemandWithItsSteps(@TempDir Path other) throws Exception {
         ScriptedModels models = new ScriptedModels(other).withChain().chain("reverse", "third", "first");
-        try (TestServer onDemand = TestServer.open(NereidServer.start(TestServer.of(models.repository())
-                .withPlugins(models.plugins())
-                .withLifecycle(
-                        lifecycle -> lifecycle.withControl(control -> control.withDemand(DemandOptions.DEFAULT)))))) {
+        try (TestServer onDemand = TestServer.open(NereidServer.start(
+                TestServer.of(models.repository()).withPlugins(models.plugins()).with(o -> o.onDemand())))) {
             assertThat(onDemand.server().demand().orElseThrow().loads()).isZero();
             ScenarioClient http = new HttpScenarios(onDemand.http(), true);
             ScenarioClient grpc = new GrpcScenarios(onDemand.grpc(), false);

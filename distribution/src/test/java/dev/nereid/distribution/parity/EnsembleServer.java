@@ -11,6 +11,7 @@ import dev.nereid.server.NereidServer;
 import dev.nereid.server.cache.CacheOptions;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
@@ -29,11 +30,12 @@ final class EnsembleServer implements AutoCloseable {
 
     EnsembleServer(Path directory) throws IOException, InterruptedException {
         models = EnsembleScenarios.models(directory);
-        nereid = NereidServer.start(TestServer.of(models.repository())
-                .withPlugins(models.plugins())
-                .withMemory(memory -> memory.withClientSharedMemory(true))
-                .withScheduling(scheduling -> scheduling.withCache(CacheOptions.local(CACHE_BYTES)))
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("*"))));
+        nereid = NereidServer.start(
+                TestServer.of(models.repository()).withPlugins(models.plugins()).with(o -> {
+                    o.clientSharedMemory = true;
+                    o.cache = Optional.of(CacheOptions.local(CACHE_BYTES));
+                    o.explicit("*");
+                }));
         counting = new CountingServer(nereid);
         server = TestServer.open(nereid, port -> counting);
     }

@@ -44,9 +44,8 @@ public final class HastyServer implements AutoCloseable {
         }
         Path plugins = GatedPlugin.pack(directory.resolve("plugins"), HastyBackendProvider.class);
         Path[] built = TestPaths.plugins();
-        server = TestServer.open(NereidServer.start(TestServer.of(models)
-                .withPlugins(built[0], built[1], plugins)
-                .withMemory(memory -> memory.withClientSharedMemory(true))));
+        server = TestServer.open(NereidServer.start(
+                TestServer.of(models).withPlugins(built[0], built[1], plugins).with(o -> o.clientSharedMemory = true)));
         http = server.http();
         channel = server.grpc();
         grpc = GRPCInferenceServiceGrpc.newBlockingStub(channel);

@@ -98,8 +98,7 @@ class HotReloadIT {
         TableModel.write(models, MODEL, 2, ELEMENTS);
         Path broken = Files.createDirectories(directory.resolve(MODEL).resolve("3"));
         Files.write(broken.resolve("model.onnx"), Arrays.copyOf(TableModel.bytes(3, ELEMENTS), ELEMENTS));
-        ServerOptions options = TestServer.of(models)
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit(MODEL)));
+        ServerOptions options = TestServer.of(models).with(o -> o.explicit(MODEL));
         try (TestServer server = TestServer.open(NereidServer.start(options));
                 ExecutorService clients = Executors.newThreadPerTaskExecutor(
                         Thread.ofPlatform().name("client/", 0).factory())) {

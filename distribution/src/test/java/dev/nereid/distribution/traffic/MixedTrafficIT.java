@@ -17,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -59,10 +60,11 @@ class MixedTrafficIT {
         }
         Path plugins = GatedPlugin.pack(directory.resolve("plugins"));
         Path[] built = TestPaths.plugins();
-        var loading = NereidServer.startLoading(TestServer.of(models)
-                .withPlugins(built[0], built[1], plugins)
-                .withModels(model -> model.withLoadThreads(1))
-                .withMemory(memory -> memory.withIdleBytes(IDLE_MEMORY)));
+        var loading = NereidServer.startLoading(
+                TestServer.of(models).withPlugins(built[0], built[1], plugins).with(o -> {
+                    o.loadThreads = 1;
+                    o.idleBytes = OptionalLong.of(IDLE_MEMORY);
+                }));
         CountingServer counting = new CountingServer(loading);
         try (TestServer server = TestServer.open(loading, port -> counting)) {
             for (String early : List.of(Traffic.ECHO, Traffic.SLOW, Traffic.SUM, Traffic.WORDS)) {

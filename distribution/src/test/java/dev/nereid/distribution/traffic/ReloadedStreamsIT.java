@@ -73,8 +73,7 @@ class ReloadedStreamsIT {
     void responsesGoOnDuringReloads() throws Exception {
         Files.createDirectories(directory.resolve(MODEL).resolve("1"));
         Files.createDirectories(directory.resolve(MODEL).resolve("2"));
-        ServerOptions options = TestServer.of(new Repository(directory))
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit()));
+        ServerOptions options = TestServer.of(new Repository(directory)).with(o -> o.explicit());
         try (TestServer server = TestServer.open(NereidServer.start(options));
                 ExecutorService clients = Executors.newThreadPerTaskExecutor(
                         Thread.ofPlatform().name("client/", 0).factory())) {

@@ -5,13 +5,12 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.NereidServer;
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.server.options.SupervisionOptions;
 import dev.nereid.spi.BackendProvider;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.UnaryOperator;
+import java.util.function.Consumer;
 import java.util.regex.Pattern;
 
 /** The models and options of a {@link LocalServer} before its start. Confined to the test's thread; used once. */
@@ -27,7 +26,7 @@ public final class LocalServerBuilder {
     private final List<BackendProvider> providers;
     private final List<ModelWriter> models = new ArrayList<>();
     private boolean strictOutputs = true;
-    private UnaryOperator<ServerOptions> change = UnaryOperator.identity();
+    private Consumer<ServerOptions.Builder> change = _ -> {};
     private Duration timeout = TIMEOUT;
 
     LocalServerBuilder(List<BackendProvider> providers) {
@@ -76,11 +75,10 @@ public final class LocalServerBuilder {
     /**
      * Changes options of the server, such as settings of backends or limits of memory.
      *
-     * @param changed returns the new options for the present ones
+     * @param changed sets the options that differ
      */
-    public LocalServerBuilder options(UnaryOperator<ServerOptions> changed) {
-        UnaryOperator<ServerOptions> before = change;
-        change = options -> changed.apply(before.apply(options));
+    public LocalServerBuilder options(Consumer<ServerOptions.Builder> changed) {
+        change = change.andThen(changed);
         return this;
     }
 
@@ -128,17 +126,15 @@ public final class LocalServerBuilder {
     }
 
     private ServerOptions options(TemporaryRepository files) {
-        ServerOptions options = ServerOptions.of(files.models())
-                .withProviders(providers.toArray(BackendProvider[]::new))
-                .withDirectories(directories -> directories.withPluginCache(files.cache()))
-                .withMemory(memory -> memory.withPoisonFreed(true))
-                .withLifecycle(lifecycle ->
-                        lifecycle.withExitTimeout(timeout).withSupervision(withOutputs(lifecycle.supervision())));
-        return change.apply(options);
-    }
-
-    private SupervisionOptions withOutputs(SupervisionOptions supervision) {
-        return supervision.withPluginLimits(supervision.pluginLimits().withStrictOutputs(strictOutputs));
+        ServerOptions.Builder options = new ServerOptions.Builder();
+        options.modelRepositories.add(files.models());
+        options.providers = providers;
+        options.pluginCache = files.cache();
+        options.poisonFreed = true;
+        options.exitTimeout = timeout;
+        options.strictOutputs = strictOutputs;
+        change.accept(options);
+        return options.build();
     }
 
     private String complete(String config) {

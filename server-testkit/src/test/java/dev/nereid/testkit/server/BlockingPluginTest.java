@@ -2,10 +2,8 @@ package dev.nereid.testkit.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
-import dev.nereid.server.options.SupervisionOptions;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendProvider;
@@ -89,12 +87,10 @@ final class BlockingPluginTest {
 
     @Test
     void holdNeitherTheirCallerNorOtherModels() throws InterruptedException {
-        SupervisionOptions impatient =
-                new SupervisionOptions(Duration.ofMillis(1), Duration.ofHours(1), FatalErrorHandler.NONE);
         try (LocalServer server = LocalServer.with(new Blocking())
                 .model("blocking", CONFIG)
                 .model("other", CONFIG)
-                .options(options -> options.withLifecycle(lifecycle -> lifecycle.withSupervision(impatient)))
+                .options(options -> options.executionLimit = Duration.ofMillis(1))
                 .start()) {
             ReceivedResponses blocked = send(server, "blocking"); // returns
             assertThat(threads.take()).startsWith("instance/blocking/1/");

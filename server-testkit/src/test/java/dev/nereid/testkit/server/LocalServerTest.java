@@ -722,7 +722,7 @@ final class LocalServerTest {
         try (LocalServer server = LocalServer.with(reading)
                 .model("m", TENSORS)
                 .file("m", "1/weights", weights)
-                .options(options -> options.withBackendSetting("reading", "key", "value"))
+                .options(options -> options.backendSetting("reading", "key", "value"))
                 .start()) {
             assertThat(server.server().isReady()).isTrue();
         }

@@ -71,8 +71,7 @@ final class UnavailableInstanceTest {
                 .model("first", CONFIG)
                 .model("second", CONFIG)
                 .model("twice", TWICE)
-                .options(options -> options.withLifecycle(lifecycle ->
-                        lifecycle.withControl(control -> control.withExplicit("first", "second", "twice"))))
+                .options(options -> options.explicit("first", "second", "twice"))
                 .start();
     }
 

@@ -7,6 +7,7 @@ import dev.nereid.api.statistics.InferenceTimings;
 import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.spi.Shape;
 import dev.nereid.testkit.server.LocalServer;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 /** The response cache of a server. */
@@ -52,8 +53,7 @@ final class CacheTest {
         return LocalServer.with(backend)
                 .model("cached", CACHED)
                 .model("plain", GatedBackend.tensors(8, "INT32", "[ 2 ]"))
-                .options(options ->
-                        options.withScheduling(scheduling -> scheduling.withCache(CacheOptions.local(1 << 20))))
+                .options(options -> options.cache = Optional.of(CacheOptions.local(1 << 20)))
                 .start();
     }
 

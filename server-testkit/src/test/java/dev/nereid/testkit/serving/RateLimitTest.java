@@ -9,6 +9,7 @@ import dev.nereid.testkit.server.LocalServer;
 import dev.nereid.testkit.server.ReceivedResponses;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -30,8 +31,7 @@ final class RateLimitTest {
                 .model("first", exclusive(1))
                 .model("second", exclusive(2))
                 .model("holder", exclusive(1))
-                .options(options ->
-                        options.withScheduling(scheduling -> scheduling.withRateLimit(new RateLimitOptions(List.of()))))
+                .options(options -> options.rateLimit = Optional.of(new RateLimitOptions(List.of())))
                 .start()) {
             List<ReceivedResponses> responses = new ArrayList<>();
             responses.add(send(server, "holder"));

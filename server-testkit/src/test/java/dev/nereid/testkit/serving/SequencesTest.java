@@ -19,6 +19,7 @@ import dev.nereid.testkit.server.LocalServer;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -138,9 +139,10 @@ final class SequencesTest {
     private NereidServer explicit(String config) throws IOException, InterruptedException {
         Files.createDirectories(directory.resolve("sequence/1"));
         Files.writeString(directory.resolve("sequence/config.pbtxt"), config);
-        return NereidServer.start(ServerOptions.of(directory)
-                .withProviders(new SummingBackend())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("sequence"))));
+        return NereidServer.start(ServerOptions.of(directory).with(o -> {
+            o.providers = List.of(new SummingBackend());
+            o.explicit("sequence");
+        }));
     }
 
     private void reload(NereidServer server, int number) throws Exception {

@@ -19,6 +19,7 @@ import dev.nereid.testkit.server.ReceivedResponses;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
@@ -47,8 +48,7 @@ final class StatisticsTest {
                 .model(MODEL, TENSORS + "dynamic_batching { }\n")
                 .model(KEPT, TENSORS + "response_cache { enable: true }\n" + LIMITS)
                 .model(STREAMED, TENSORS + "model_transaction_policy { decoupled: true }\n")
-                .options(options ->
-                        options.withScheduling(scheduling -> scheduling.withCache(CacheOptions.local(1 << 20))))
+                .options(options -> options.cache = Optional.of(CacheOptions.local(1 << 20)))
                 .start();
     }
 

@@ -18,6 +18,7 @@ import dev.nereid.server.lifecycle.ModelLoadWatch;
 import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.PreparedModel;
 import dev.nereid.server.lifecycle.VersionCompletion;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelDirectory;
@@ -59,13 +60,14 @@ final class ModelCheck implements AutoCloseable {
     /** Warnings that the backend of the present model has logged. */
     private final Set<String> logged = new ConcurrentSkipListSet<>();
 
-    ModelCheck(BackendRegistry backends, ModelLoadOptions options, ServerFeatures features, Set<String> names) {
+    ModelCheck(BackendRegistry backends, ServerOptions options, Set<String> names) {
         this.names = Set.copyOf(names);
         this.backends = backends;
-        this.options = options.withWarnings((_, warning) -> logged.add(warning));
-        this.features = features;
+        this.options = options.with(changed -> changed.warnings = (_, warning) -> logged.add(warning))
+                .models();
+        features = ServerFeatures.of(options);
         ModelLoadWatch watch = new ModelLoadWatch(Supervision.NONE, System::nanoTime);
-        preparation = new ModelPreparation(backends, options, features.rateLimited(), watch);
+        preparation = new ModelPreparation(backends, options.models(), features.rateLimited(), watch);
     }
 
     /** Checks a model; never throws because of it. */

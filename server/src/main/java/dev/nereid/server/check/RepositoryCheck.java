@@ -63,8 +63,7 @@ public final class RepositoryCheck {
             }
             List<ModelReport> models = new ArrayList<>();
             List<BackendStatus> statuses;
-            try (ModelCheck check =
-                    new ModelCheck(backends, options.models(), ServerFeatures.of(options), names(scan))) {
+            try (ModelCheck check = new ModelCheck(backends, options, names(scan))) {
                 for (ModelLocation location : scan.models()) {
                     models.add(check(check, location));
                 }
@@ -118,9 +117,9 @@ public final class RepositoryCheck {
     public static CheckReport runWithLoads(ServerOptions options) throws InterruptedException {
         CheckReport report = run(options);
         Map<String, Set<String>> warnings = new ConcurrentHashMap<>();
-        List<ModelStatus> failures = loadFailures(options.withModels(models -> models.withWarnings(
+        List<ModelStatus> failures = loadFailures(options.with(changed -> changed.warnings =
                 (model, warning) -> warnings.computeIfAbsent(model, _ -> ConcurrentHashMap.newKeySet())
-                        .add(warning))));
+                        .add(warning)));
         List<ModelReport> models = new ArrayList<>();
         for (ModelReport model : report.models()) {
             ModelReport loaded = model.withWarnings(warnings.getOrDefault(model.name(), Set.of()));
@@ -137,8 +136,7 @@ public final class RepositoryCheck {
     }
 
     private static List<ModelStatus> loadFailures(ServerOptions options) throws InterruptedException {
-        NereidServer server =
-                NereidServer.startLoading(options.withLifecycle(lifecycle -> lifecycle.withExitOnError(false)));
+        NereidServer server = NereidServer.startLoading(options.with(tolerant -> tolerant.exitOnError = false));
         try {
             server.awaitModels();
             return List.of();

@@ -7,7 +7,6 @@ import dev.nereid.server.instance.InstanceOptions;
 import dev.nereid.spi.BackendException;
 import java.util.function.BiConsumer;
 import java.util.function.Supplier;
-import java.util.function.UnaryOperator;
 
 /**
  * Options of model loading. Immutable.
@@ -30,10 +29,6 @@ public record ModelLoadOptions(
         AdmissionLimits limits,
         BiConsumer<String, String> warnings,
         LoadObserver observer) {
-    /** The defaults of the command line. */
-    public static final ModelLoadOptions DEFAULT = new ModelLoadOptions(
-            true, "", 4, InstanceOptions.DEFAULT, AdmissionLimits.NONE, (_, _) -> {}, LoadObserver.NONE);
-
     /** Observes completions and loads of models by their backends. Safe for use by any thread. */
     public interface LoadObserver {
         /** Observes nothing. */
@@ -77,77 +72,5 @@ public record ModelLoadOptions(
         if (loadThreads < 1) {
             throw new IllegalArgumentException("loadThreads: " + loadThreads + " (expected: >= 1)");
         }
-    }
-
-    /**
-     * Replaces whether backends complete configurations.
-     *
-     * @param complete {@code true} to complete them
-     */
-    public ModelLoadOptions withAutoComplete(boolean complete) {
-        return new ModelLoadOptions(complete, configName, loadThreads, instances, limits, warnings, observer);
-    }
-
-    /**
-     * Replaces the name of the configuration that takes precedence.
-     *
-     * @param name the name; empty for none
-     */
-    public ModelLoadOptions withConfigName(String name) {
-        return new ModelLoadOptions(autoComplete, name, loadThreads, instances, limits, warnings, observer);
-    }
-
-    /**
-     * Replaces how many models are loaded at a time.
-     *
-     * @param threads at least 1
-     */
-    public ModelLoadOptions withLoadThreads(int threads) {
-        return new ModelLoadOptions(autoComplete, configName, threads, instances, limits, warnings, observer);
-    }
-
-    /**
-     * Changes how instances are created.
-     *
-     * @param change returns the new options for the present ones
-     */
-    public ModelLoadOptions withInstances(UnaryOperator<InstanceOptions> change) {
-        return new ModelLoadOptions(
-                autoComplete, configName, loadThreads, change.apply(instances), limits, warnings, observer);
-    }
-
-    /**
-     * Replaces the load limits of each version of a model.
-     *
-     * @param requests the maximum of requests in flight; 0 for none
-     * @param bytes the maximum of their input bytes; 0 for none
-     */
-    public ModelLoadOptions withLimits(long requests, long bytes) {
-        return new ModelLoadOptions(
-                autoComplete,
-                configName,
-                loadThreads,
-                instances,
-                new AdmissionLimits(requests, bytes),
-                warnings,
-                observer);
-    }
-
-    /**
-     * Replaces the receiver of warnings about models and backends.
-     *
-     * @param receiver receives the name of a model, empty for none, and a warning; called by any thread
-     */
-    public ModelLoadOptions withWarnings(BiConsumer<String, String> receiver) {
-        return new ModelLoadOptions(autoComplete, configName, loadThreads, instances, limits, receiver, observer);
-    }
-
-    /**
-     * Replaces the observer of completions and loads.
-     *
-     * @param changed the observer; used by any thread
-     */
-    public ModelLoadOptions withObserver(LoadObserver changed) {
-        return new ModelLoadOptions(autoComplete, configName, loadThreads, instances, limits, warnings, changed);
     }
 }

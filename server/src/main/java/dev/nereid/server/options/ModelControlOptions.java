@@ -27,10 +27,6 @@ public record ModelControlOptions(
     /** Stands for all models. */
     public static final String ALL = "*";
 
-    /** The defaults of the command line. */
-    public static final ModelControlOptions DEFAULT = new ModelControlOptions(
-            ModelControlMode.NONE, List.of(), Duration.ofSeconds(15), Duration.ofSeconds(1), 0, DemandOptions.DEFAULT);
-
     /** Checks and copies the components. */
     public ModelControlOptions {
         requireNonNull(mode, "mode");
@@ -64,59 +60,5 @@ public record ModelControlOptions(
      */
     public boolean isStartupModel(String model) {
         return startupModels.contains(model) || startupModels.contains(ALL);
-    }
-
-    /**
-     * Replaces the mode.
-     *
-     * @param changed when models are loaded and unloaded; no models are loaded at an explicit start
-     * @return the changed options
-     */
-    public ModelControlOptions withMode(ModelControlMode changed) {
-        return new ModelControlOptions(changed, List.of(), pollInterval, stabilityWindow, loadRetries, demand);
-    }
-
-    /**
-     * Replaces the mode by the explicit one.
-     *
-     * @param models the models to be loaded at the start; {@value #ALL} alone for all
-     * @return the changed options
-     */
-    public ModelControlOptions withExplicit(String... models) {
-        return new ModelControlOptions(
-                ModelControlMode.EXPLICIT, List.of(models), pollInterval, stabilityWindow, loadRetries, demand);
-    }
-
-    /**
-     * Replaces the mode by loads on demand.
-     *
-     * @param options budget and bounds
-     * @param pinned the models that are loaded at the start and stay loaded; {@value #ALL} alone for all
-     * @return the changed options
-     */
-    public ModelControlOptions withDemand(DemandOptions options, String... pinned) {
-        return new ModelControlOptions(
-                ModelControlMode.DEMAND, List.of(pinned), pollInterval, stabilityWindow, loadRetries, options);
-    }
-
-    /**
-     * Replaces the times of the poll mode.
-     *
-     * @param interval the time between two scans of the repository
-     * @param window how long the files of a model must not change before they are taken up
-     * @return the changed options
-     */
-    public ModelControlOptions withPoll(Duration interval, Duration window) {
-        return new ModelControlOptions(mode, startupModels, interval, window, loadRetries, demand);
-    }
-
-    /**
-     * Replaces the number of retries.
-     *
-     * @param retries how often the load of a version is tried again
-     * @return the changed options
-     */
-    public ModelControlOptions withLoadRetries(int retries) {
-        return new ModelControlOptions(mode, startupModels, pollInterval, stabilityWindow, retries, demand);
     }
 }

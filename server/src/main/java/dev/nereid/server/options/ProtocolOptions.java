@@ -12,31 +12,8 @@ import dev.nereid.spi.ErrorCode;
  *     JSON, have {@link ErrorCode#INVALID_ARGUMENT}; if not, they have {@link ErrorCode#INTERNAL} as there
  */
 public record ProtocolOptions(String serverId, boolean clientErrorsAsBadRequest) {
-    /** The defaults of the command line. */
-    public static final ProtocolOptions DEFAULT = new ProtocolOptions("nereid", false);
-
     /** Checks the components. */
     public ProtocolOptions {
         requireNonNull(serverId, "serverId");
-    }
-
-    /**
-     * Replaces the server's name.
-     *
-     * @param id the name
-     * @return the changed options
-     */
-    public ProtocolOptions withServerId(String id) {
-        return new ProtocolOptions(id, clientErrorsAsBadRequest);
-    }
-
-    /**
-     * Replaces the code of client errors that the reference server reports as its own.
-     *
-     * @param badRequest {@code true} for {@link ErrorCode#INVALID_ARGUMENT}
-     * @return the changed options
-     */
-    public ProtocolOptions withClientErrorsAsBadRequest(boolean badRequest) {
-        return new ProtocolOptions(serverId, badRequest);
     }
 }

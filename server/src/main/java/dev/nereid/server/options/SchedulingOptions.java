@@ -29,10 +29,6 @@ public record SchedulingOptions(
         Optional<RateLimitOptions> rateLimit,
         Optional<CacheOptions> cache,
         DelayOptions delay) {
-    /** The defaults of the command line. */
-    public static final SchedulingOptions DEFAULT =
-            new SchedulingOptions(Optional.empty(), Optional.empty(), Optional.empty(), DelayOptions.NONE);
-
     /** The heap of a request in flight, with a margin. */
     private static final long HEAP_BYTES_PER_REQUEST = 16 << 10;
 
@@ -52,46 +48,5 @@ public record SchedulingOptions(
      */
     public static long defaultMaxRequests() {
         return Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_BYTES_PER_REQUEST);
-    }
-
-    /**
-     * Replaces the limits for all models together.
-     *
-     * @param requests the maximum of requests in flight; 0 for none
-     * @param bytes the maximum of their input bytes; 0 for none
-     * @return the changed options
-     */
-    public SchedulingOptions withLimits(long requests, long bytes) {
-        return new SchedulingOptions(Optional.of(new AdmissionLimits(requests, bytes)), rateLimit, cache, delay);
-    }
-
-    /**
-     * Turns the rate limiter on.
-     *
-     * @param options the resources
-     * @return the changed options
-     */
-    public SchedulingOptions withRateLimit(RateLimitOptions options) {
-        return new SchedulingOptions(limits, Optional.of(options), cache, delay);
-    }
-
-    /**
-     * Turns the response cache on.
-     *
-     * @param options the cache
-     * @return the changed options
-     */
-    public SchedulingOptions withCache(CacheOptions options) {
-        return new SchedulingOptions(limits, rateLimit, Optional.of(options), delay);
-    }
-
-    /**
-     * Replaces the requests that the first batch of a model waits for.
-     *
-     * @param changed their numbers
-     * @return the changed options
-     */
-    public SchedulingOptions withDelay(DelayOptions changed) {
-        return new SchedulingOptions(limits, rateLimit, cache, changed);
     }
 }

@@ -2,13 +2,28 @@ package dev.nereid.server.options;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.api.memory.GpuAccess;
+import dev.nereid.scheduler.admission.AdmissionLimits;
+import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.server.host.HostPolicies;
+import dev.nereid.server.instance.GpuLoadLimits;
+import dev.nereid.server.instance.InstanceOptions;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
+import dev.nereid.server.lifecycle.ModelLoadOptions.LoadObserver;
+import dev.nereid.server.memory.TensorMemoryBound;
+import dev.nereid.server.storage.StorageOptions;
 import dev.nereid.spi.BackendProvider;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.UnaryOperator;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -18,8 +33,10 @@ import java.util.stream.Stream;
  * {@snippet :
  * ServerOptions options = ServerOptions.of(Path.of("models"))
  *         .withPlugins(Path.of("plugins"))
- *         .withModels(models -> models.withLoadThreads(8))
- *         .withMemory(memory -> memory.withLimit(1L << 30));
+ *         .with(o -> {
+ *             o.loadThreads = 8;
+ *             o.explicit("add_sub");
+ *         });
  * }
  *
  * @param directories where models and plugins lie
@@ -59,29 +76,6 @@ public record ServerOptions(
     }
 
     /**
-     * Creates the options of a server that has all backends in plugins.
-     *
-     * @param directories where models and plugins lie
-     * @param models how models are loaded
-     * @param backendSettings the settings of backends by the names of the backends; settings for all backends are under
-     *     an empty name
-     * @param memory limits and debugging of tensor memory
-     * @param scheduling load limits, rate limiter and response cache
-     * @param lifecycle start, readiness, supervision and shutdown
-     * @param protocol the server's name and its error codes
-     */
-    public ServerOptions(
-            ServerDirectories directories,
-            ModelLoadOptions models,
-            Map<String, Map<String, String>> backendSettings,
-            MemoryOptions memory,
-            SchedulingOptions scheduling,
-            LifecycleOptions lifecycle,
-            ProtocolOptions protocol) {
-        this(directories, models, backendSettings, memory, scheduling, lifecycle, protocol, List.of(), Map.of());
-    }
-
-    /**
      * Returns the default options of a server without plugins.
      *
      * @param modelRepositories directories that hold models; at least one
@@ -89,14 +83,22 @@ public record ServerOptions(
      * @throws IllegalArgumentException if there is none
      */
     public static ServerOptions of(Path... modelRepositories) {
-        return new ServerOptions(
-                ServerDirectories.of(List.of(modelRepositories)),
-                ModelLoadOptions.DEFAULT,
-                Map.of(),
-                MemoryOptions.DEFAULT,
-                SchedulingOptions.DEFAULT,
-                LifecycleOptions.DEFAULT,
-                ProtocolOptions.DEFAULT);
+        Builder builder = new Builder();
+        builder.modelRepositories = List.of(modelRepositories);
+        return builder.build();
+    }
+
+    /**
+     * Returns these options with changes.
+     *
+     * @param change sets the options that differ
+     * @return the changed options
+     * @throws IllegalArgumentException if a value is out of its range, or a directory of plugins does not exist
+     */
+    public ServerOptions with(Consumer<Builder> change) {
+        Builder builder = new Builder(this);
+        change.accept(builder);
+        return builder.build();
     }
 
     /**
@@ -107,40 +109,9 @@ public record ServerOptions(
      * @throws IllegalArgumentException if one of them does not exist
      */
     public ServerOptions withPlugins(Path... plugins) {
-        return withDirectories(old -> old.withPlugins(Stream.concat(old.plugins().stream(), Stream.of(plugins))
+        return with(options -> options.plugins = Stream.concat(options.plugins.stream(), Stream.of(plugins))
                 .distinct()
-                .toList()));
-    }
-
-    /**
-     * Replaces the providers of backends that are classes of the program. They need no jar and have the class loader that
-     * they came with; the server calls them through the same boundary as plugins.
-     *
-     * @param providers the providers, each of a backend with a different name; the names take precedence over plugins'
-     * @return the changed options
-     */
-    public ServerOptions withProviders(BackendProvider... providers) {
-        return new ServerOptions(
-                directories,
-                models,
-                backendSettings,
-                memory,
-                scheduling,
-                lifecycle,
-                protocol,
-                List.of(providers),
-                environment);
-    }
-
-    /**
-     * Replaces the environment variables that backends pass to the processes that they start.
-     *
-     * @param variables the variables, such as {@link System#getenv()} returns; secrets of the server are left out
-     * @return the changed options
-     */
-    public ServerOptions withEnvironment(Map<String, String> variables) {
-        return new ServerOptions(
-                directories, models, backendSettings, memory, scheduling, lifecycle, protocol, providers, variables);
+                .toList());
     }
 
     /**
@@ -151,125 +122,206 @@ public record ServerOptions(
      * @return the changed options
      */
     public ServerOptions withBackendSetting(String backend, String key, String value) {
-        Map<String, String> settings = new HashMap<>(backendSettings.getOrDefault(backend, Map.of()));
-        settings.put(key, value);
-        Map<String, Map<String, String>> changed = new HashMap<>(backendSettings);
-        changed.put(backend, settings);
-        return new ServerOptions(
-                directories, models, changed, memory, scheduling, lifecycle, protocol, providers, environment);
+        return with(options -> options.backendSetting(backend, key, value));
     }
 
     /**
-     * Changes the directories of models and plugins.
-     *
-     * @param change returns the new directories for the present ones
-     * @return the changed options
+     * The options as fields with their defaults, which are those of the command line. The records describe them: {@link
+     * ServerOptions}, {@link ServerDirectories}, {@link ModelLoadOptions}, {@link InstanceOptions}, {@link
+     * MemoryOptions}, {@link SchedulingOptions}, {@link LifecycleOptions}, {@link SupervisionOptions}, {@link
+     * ModelControlOptions}, {@link DemandOptions} and {@link ProtocolOptions}. Confined to one thread.
      */
-    public ServerOptions withDirectories(UnaryOperator<ServerDirectories> change) {
-        return new ServerOptions(
-                change.apply(directories),
-                models,
-                backendSettings,
-                memory,
-                scheduling,
-                lifecycle,
-                protocol,
-                providers,
-                environment);
-    }
+    public static final class Builder {
+        public List<Path> modelRepositories = new ArrayList<>();
+        public List<Path> plugins = new ArrayList<>();
+        public Path pluginCache = Path.of("");
+        public StorageOptions remote = StorageOptions.NONE;
+        public boolean hasNamespaces;
 
-    /**
-     * Changes how models are loaded.
-     *
-     * @param change returns the new options for the present ones
-     * @return the changed options
-     */
-    public ServerOptions withModels(UnaryOperator<ModelLoadOptions> change) {
-        return new ServerOptions(
-                directories,
-                change.apply(models),
-                backendSettings,
-                memory,
-                scheduling,
-                lifecycle,
-                protocol,
-                providers,
-                environment);
-    }
+        public boolean autoComplete = true;
+        public String configName = "";
+        public int loadThreads = 4;
+        public AdmissionLimits modelLimits = AdmissionLimits.NONE;
+        public BiConsumer<String, String> warnings = (_, _) -> {};
+        public LoadObserver observer = LoadObserver.NONE;
 
-    /**
-     * Changes the options of tensor memory.
-     *
-     * @param change returns the new options for the present ones
-     * @return the changed options
-     */
-    public ServerOptions withMemory(UnaryOperator<MemoryOptions> change) {
-        return new ServerOptions(
-                directories,
-                models,
-                backendSettings,
-                change.apply(memory),
-                scheduling,
-                lifecycle,
-                protocol,
-                providers,
-                environment);
-    }
+        public int processors = Runtime.getRuntime().availableProcessors();
+        public List<Integer> gpus = List.of();
+        public boolean parallelInstances;
+        public HostPolicies hostPolicies = HostPolicies.NONE;
+        public GpuLoadLimits gpuLimits = GpuLoadLimits.NONE;
 
-    /**
-     * Changes load limits, rate limiter and response cache.
-     *
-     * @param change returns the new options for the present ones
-     * @return the changed options
-     */
-    public ServerOptions withScheduling(UnaryOperator<SchedulingOptions> change) {
-        return new ServerOptions(
-                directories,
-                models,
-                backendSettings,
-                memory,
-                change.apply(scheduling),
-                lifecycle,
-                protocol,
-                providers,
-                environment);
-    }
+        public Map<String, Map<String, String>> backendSettings = new HashMap<>();
+        public List<BackendProvider> providers = List.of();
+        public Map<String, String> environment = Map.of();
 
-    /**
-     * Changes start, readiness, supervision and shutdown.
-     *
-     * @param change returns the new options for the present ones
-     * @return the changed options
-     */
-    public ServerOptions withLifecycle(UnaryOperator<LifecycleOptions> change) {
-        return new ServerOptions(
-                directories,
-                models,
-                backendSettings,
-                memory,
-                scheduling,
-                change.apply(lifecycle),
-                protocol,
-                providers,
-                environment);
-    }
+        public OptionalLong tensorMemoryBytes = OptionalLong.empty();
+        public OptionalLong idleBytes = OptionalLong.empty();
+        public boolean poisonFreed;
+        public boolean clientSharedMemory;
+        public GpuAccess gpuAccess = GpuAccess.NONE;
 
-    /**
-     * Changes the server's name and its error codes.
-     *
-     * @param change returns the new options for the present ones
-     * @return the changed options
-     */
-    public ServerOptions withProtocol(UnaryOperator<ProtocolOptions> change) {
-        return new ServerOptions(
-                directories,
-                models,
-                backendSettings,
-                memory,
-                scheduling,
-                lifecycle,
-                change.apply(protocol),
-                providers,
-                environment);
+        public Optional<AdmissionLimits> limits = Optional.empty();
+        public Optional<RateLimitOptions> rateLimit = Optional.empty();
+        public Optional<CacheOptions> cache = Optional.empty();
+        public DelayOptions delay = DelayOptions.NONE;
+
+        public boolean exitOnError = true;
+        public boolean strictReadiness = true;
+        public Duration exitTimeout = Duration.ofSeconds(30);
+
+        public Duration executionLimit = Duration.ofSeconds(30);
+        public Duration loadLimit = Duration.ofMinutes(5);
+        public FatalErrorHandler fatalErrors = FatalErrorHandler.NONE;
+        public int pluginThreads = 256;
+        public int outputCheckInterval = 256;
+        public boolean strictOutputs;
+
+        public ModelControlMode controlMode = ModelControlMode.NONE;
+        public List<String> startupModels = new ArrayList<>();
+        public Duration pollInterval = Duration.ofSeconds(15);
+        public Duration stabilityWindow = Duration.ofSeconds(1);
+        public int loadRetries;
+
+        public long memoryBudget;
+        public Duration maxWait = Duration.ofSeconds(60);
+        public int maxWaiting = 4096;
+        public long maxWaitingBytes = 256L << 20;
+
+        public String serverId = "nereid";
+        public boolean clientErrorsAsBadRequest;
+
+        /** Starts with the defaults, without model repositories. */
+        public Builder() {}
+
+        private Builder(ServerOptions from) {
+            modelRepositories = new ArrayList<>(from.directories.modelRepositories());
+            plugins = new ArrayList<>(from.directories.plugins());
+            pluginCache = from.directories.pluginCache();
+            remote = from.directories.remote();
+            hasNamespaces = from.directories.hasNamespaces();
+
+            autoComplete = from.models.autoComplete();
+            configName = from.models.configName();
+            loadThreads = from.models.loadThreads();
+            modelLimits = from.models.limits();
+            warnings = from.models.warnings();
+            observer = from.models.observer();
+
+            InstanceOptions instances = from.models.instances();
+            processors = instances.processors();
+            gpus = instances.gpus();
+            parallelInstances = instances.parallel();
+            hostPolicies = instances.hostPolicies();
+            gpuLimits = instances.gpuLimits();
+
+            from.backendSettings.forEach((backend, values) -> backendSettings.put(backend, new HashMap<>(values)));
+            providers = from.providers;
+            environment = from.environment;
+
+            from.memory.limit().ifPresent(limit -> tensorMemoryBytes = OptionalLong.of(limit.bytes()));
+            idleBytes = from.memory.idleBytes();
+            poisonFreed = from.memory.poisonFreed();
+            clientSharedMemory = from.memory.clientSharedMemory();
+            gpuAccess = from.memory.gpus();
+
+            limits = from.scheduling.limits();
+            rateLimit = from.scheduling.rateLimit();
+            cache = from.scheduling.cache();
+            delay = from.scheduling.delay();
+
+            exitOnError = from.lifecycle.exitOnError();
+            strictReadiness = from.lifecycle.strictReadiness();
+            exitTimeout = from.lifecycle.exitTimeout();
+
+            SupervisionOptions supervision = from.lifecycle.supervision();
+            executionLimit = supervision.executionLimit();
+            loadLimit = supervision.loadLimit();
+            fatalErrors = supervision.fatalErrors();
+            pluginThreads = supervision.pluginLimits().threads();
+            outputCheckInterval = supervision.pluginLimits().outputCheckInterval();
+            strictOutputs = supervision.pluginLimits().strictOutputs();
+
+            ModelControlOptions control = from.lifecycle.control();
+            controlMode = control.mode();
+            startupModels = new ArrayList<>(control.startupModels());
+            pollInterval = control.pollInterval();
+            stabilityWindow = control.stabilityWindow();
+            loadRetries = control.loadRetries();
+
+            memoryBudget = control.demand().memoryBudget();
+            maxWait = control.demand().maxWait();
+            maxWaiting = control.demand().maxWaiting();
+            maxWaitingBytes = control.demand().maxWaitingBytes();
+
+            serverId = from.protocol.serverId();
+            clientErrorsAsBadRequest = from.protocol.clientErrorsAsBadRequest();
+        }
+
+        /** Loads these models at the start and others at the request of clients; {@code *} alone for all. */
+        public void explicit(String... models) {
+            controlMode = ModelControlMode.EXPLICIT;
+            startupModels = List.of(models);
+        }
+
+        /** Loads models on demand, and these at the start for good; {@code *} alone for all. */
+        public void onDemand(String... pinned) {
+            controlMode = ModelControlMode.DEMAND;
+            startupModels = List.of(pinned);
+        }
+
+        /** Adds a setting of a backend, or replaces its value; the name of the backend is empty for all. */
+        public void backendSetting(String backend, String key, String value) {
+            backendSettings.computeIfAbsent(backend, _ -> new HashMap<>()).put(key, value);
+        }
+
+        /**
+         * Returns the options.
+         *
+         * @throws IllegalArgumentException if a value is out of its range, or a directory of plugins does not exist
+         */
+        public ServerOptions build() {
+            return new ServerOptions(
+                    new ServerDirectories(modelRepositories, plugins, pluginCache, remote, hasNamespaces),
+                    new ModelLoadOptions(
+                            autoComplete,
+                            configName,
+                            loadThreads,
+                            new InstanceOptions(processors, gpus, parallelInstances, hostPolicies, gpuLimits),
+                            modelLimits,
+                            warnings,
+                            observer),
+                    backendSettings,
+                    memory(),
+                    new SchedulingOptions(limits, rateLimit, cache, delay),
+                    new LifecycleOptions(exitOnError, strictReadiness, exitTimeout, supervision(), control()),
+                    new ProtocolOptions(serverId, clientErrorsAsBadRequest),
+                    providers,
+                    environment);
+        }
+
+        private MemoryOptions memory() {
+            Optional<TensorMemoryBound> limit =
+                    tensorMemoryBytes.stream().mapToObj(TensorMemoryBound::of).findFirst();
+            return new MemoryOptions(limit, idleBytes, poisonFreed, clientSharedMemory, gpuAccess);
+        }
+
+        private SupervisionOptions supervision() {
+            return new SupervisionOptions(
+                    executionLimit,
+                    loadLimit,
+                    fatalErrors,
+                    new SupervisionOptions.PluginLimits(pluginThreads, outputCheckInterval, strictOutputs));
+        }
+
+        private ModelControlOptions control() {
+            return new ModelControlOptions(
+                    controlMode,
+                    startupModels,
+                    pollInterval,
+                    stabilityWindow,
+                    loadRetries,
+                    new DemandOptions(memoryBudget, maxWait, maxWaiting, maxWaitingBytes));
+        }
     }
 }

@@ -18,10 +18,6 @@ import java.time.Duration;
  */
 public record SupervisionOptions(
         Duration executionLimit, Duration loadLimit, FatalErrorHandler fatalErrors, PluginLimits pluginLimits) {
-    /** The defaults of the command line, without a handler of fatal errors. */
-    public static final SupervisionOptions DEFAULT =
-            new SupervisionOptions(Duration.ofSeconds(30), Duration.ofMinutes(5), FatalErrorHandler.NONE);
-
     /**
      * Limits of plugins. Immutable.
      *
@@ -32,54 +28,11 @@ public record SupervisionOptions(
      *     otherwise they are passed on or dropped, and logged once for each model and output
      */
     public record PluginLimits(int threads, int outputCheckInterval, boolean strictOutputs) {
-        /** The defaults of the command line. */
-        public static final PluginLimits DEFAULT = new PluginLimits(256, 256);
-
-        /**
-         * Creates limits of a server, which passes outputs on that do not fit the configuration.
-         *
-         * @param threads as of {@link #threads()}
-         * @param outputCheckInterval as of {@link #outputCheckInterval()}
-         */
-        public PluginLimits(int threads, int outputCheckInterval) {
-            this(threads, outputCheckInterval, false);
-        }
-
-        /**
-         * Returns the same limits with another treatment of outputs that do not fit the configuration.
-         *
-         * @param strict whether they fail their request
-         * @return the changed limits
-         */
-        public PluginLimits withStrictOutputs(boolean strict) {
-            return new PluginLimits(threads, outputCheckInterval, strict);
-        }
-
         /** Checks the components. */
         public PluginLimits {
             requireNotNegative("threads", threads);
             requireNotNegative("outputCheckInterval", outputCheckInterval);
         }
-    }
-
-    /**
-     * Creates options with the default limits of plugins.
-     *
-     * @param executionLimit the duration after which an execution is reported; zero for never
-     * @param loadLimit the duration after which a load is reported; zero for never
-     * @param fatalErrors notified of exhausted heap, metaspace and threads
-     */
-    public SupervisionOptions(Duration executionLimit, Duration loadLimit, FatalErrorHandler fatalErrors) {
-        this(executionLimit, loadLimit, fatalErrors, PluginLimits.DEFAULT);
-    }
-
-    /**
-     * Returns the same options with other limits of plugins.
-     *
-     * @return the changed options
-     */
-    public SupervisionOptions withPluginLimits(PluginLimits changed) {
-        return new SupervisionOptions(executionLimit, loadLimit, fatalErrors, changed);
     }
 
     /** Checks the components. */

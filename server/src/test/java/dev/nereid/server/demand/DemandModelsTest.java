@@ -9,6 +9,7 @@ import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.server.options.DemandOptions;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.testkit.LeakCheckingMemory;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -37,7 +38,7 @@ final class DemandModelsTest {
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
     private final FakeActions actions = new FakeActions();
     private final DemandModels demand = new DemandModels(
-            DemandOptions.DEFAULT.withMemoryBudget(BUDGET),
+            new DemandOptions(BUDGET, Duration.ofSeconds(60), 4096, 256L << 20),
             actions,
             new SchedulerEnvironment(new LeakCheckingMemory(), System::nanoTime, timer),
             threads);

@@ -107,7 +107,8 @@ final class InstanceFactoryTest {
             plans.add(new InstancePlan(name, Device.CPU, List.of(), false, ModelInstanceGroup.getDefaultInstance()));
         }
         try (Rollback rollback = new Rollback()) {
-            InstanceOptions options = new InstanceOptions(processors, List.of(), parallelInstances, HostPolicies.NONE);
+            InstanceOptions options = new InstanceOptions(
+                    processors, List.of(), parallelInstances, HostPolicies.NONE, GpuLoadLimits.NONE);
             List<ModelInstance> created =
                     new InstanceFactory(model::newInstance, traits, options).create(plans, rollback);
             rollback.commit();

@@ -8,6 +8,7 @@ import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
 import dev.nereid.api.ModelRef;
 import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.server.response.ResponseHolders;
 import dev.nereid.spi.AllocatedMemory;
@@ -28,6 +29,7 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import inference.ModelInstanceGroup;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -71,7 +73,7 @@ final class OwnedInstanceTest {
     };
 
     private ModelInstance create(Model creating, InstancePlan as) {
-        return create(creating, as, InstanceOptions.DEFAULT);
+        return create(creating, as, ServerOptions.of(Path.of("models")).models().instances());
     }
 
     private ModelInstance create(Model creating, InstancePlan as, InstanceOptions options) {
@@ -292,7 +294,10 @@ final class OwnedInstanceTest {
     void refusesInstancesBeyondTheLimitOfTheirGpu(int limited, long usedBytes, boolean refused) {
         InstancePlan onGpu = new InstancePlan(
                 "m_0", new Device(Device.Kind.GPU, 0), List.of(), false, ModelInstanceGroup.getDefaultInstance());
-        InstanceOptions options = InstanceOptions.DEFAULT.withGpuLimits(new GpuLoadLimits(Map.of(limited, 0.8)));
+        InstanceOptions options = ServerOptions.of(Path.of("models"))
+                .with(o -> o.gpuLimits = new GpuLoadLimits(Map.of(limited, 0.8)))
+                .models()
+                .instances();
         gpu.setUse(usedBytes, 100);
 
         if (refused) {
@@ -343,7 +348,13 @@ final class OwnedInstanceTest {
     @Test
     void countsAsTensorMemory() {
         try (TensorPool pool = new TensorPool(1 << 20, 0)) {
-            ModelInstance instance = OwnedInstance.create(model, plan, pool, InstanceOptions.DEFAULT, owner, _ -> {});
+            ModelInstance instance = OwnedInstance.create(
+                    model,
+                    plan,
+                    pool,
+                    ServerOptions.of(Path.of("models")).models().instances(),
+                    owner,
+                    _ -> {});
             InstanceContext context = contexts.getFirst();
 
             AllocatedMemory allocated = context.allocate(MemoryPlace.HOST, 500_000);

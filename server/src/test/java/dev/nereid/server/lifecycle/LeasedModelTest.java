@@ -9,6 +9,7 @@ import dev.nereid.scheduler.Supervision;
 import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.instance.LoadWaits;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.response.ResponseHolders;
@@ -90,7 +91,14 @@ final class LeasedModelTest {
         try (BackendLease lease = generations.backends().acquire("gauge")) {
             completing = lease.backend();
             VersionFiles files = generations.backends().fileCopies().of(prepared.directory());
-            VersionCompletion.complete(ModelLoadOptions.DEFAULT, prepared, 1, lease, files, impatient, LoadWaits.PLAIN);
+            VersionCompletion.complete(
+                    ServerOptions.of(Path.of("models")).models(),
+                    prepared,
+                    1,
+                    lease,
+                    files,
+                    impatient,
+                    LoadWaits.PLAIN);
         }
 
         assertThat(backend()).isSameAs(completing);

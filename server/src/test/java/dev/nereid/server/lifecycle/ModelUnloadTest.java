@@ -16,6 +16,7 @@ import dev.nereid.scheduler.Supervision;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.server.instance.InstanceStarts;
 import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.PluginEnvironment;
@@ -255,7 +256,7 @@ final class ModelUnloadTest {
     private VersionLoader loader() {
         return new VersionLoader(
                 backends,
-                ModelLoadOptions.DEFAULT,
+                ServerOptions.of(Path.of("models")).models(),
                 environment,
                 new RunningWarmups(),
                 new ModelLoadWatch(Supervision.NONE, System::nanoTime),
@@ -273,7 +274,7 @@ final class ModelUnloadTest {
                 CONFIG + "parameters { key: \"execution\" value: { string_value: \"" + execution + "\" } }\n" + more);
         return new ModelPreparation(
                         backends,
-                        ModelLoadOptions.DEFAULT,
+                        ServerOptions.of(Path.of("models")).models(),
                         false,
                         new ModelLoadWatch(Supervision.NONE, System::nanoTime))
                 .prepare(new ModelDirectory(directory.resolve("models"), name));

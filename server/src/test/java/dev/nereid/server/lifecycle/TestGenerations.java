@@ -5,6 +5,7 @@ import dev.nereid.scheduler.Supervision;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.server.instance.InstanceStarts;
 import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.PluginEnvironment;
 import dev.nereid.server.plugin.PluginJar;
@@ -118,7 +119,7 @@ public final class TestGenerations implements AutoCloseable {
                 new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve("cache"), 2, Map.of()));
         loader = new VersionLoader(
                 backends,
-                ModelLoadOptions.DEFAULT,
+                ServerOptions.of(Path.of("models")).models(),
                 new SchedulerEnvironment(new TensorPool(1 << 24, 1 << 20, true), nanoTime, timer),
                 new RunningWarmups(),
                 watch,
@@ -153,7 +154,8 @@ public final class TestGenerations implements AutoCloseable {
         Files.createDirectories(directory(model).resolve(Long.toString(version)));
         Files.writeString(directory(model).resolve("config.pbtxt"), CONFIG);
         Files.writeString(directory(model).resolve("memory"), "1000");
-        return new ModelPreparation(backends, ModelLoadOptions.DEFAULT, false, watch)
+        return new ModelPreparation(
+                        backends, ServerOptions.of(Path.of("models")).models(), false, watch)
                 .prepare(new ModelDirectory(models, model));
     }
 

@@ -3,7 +3,6 @@ package dev.nereid.backend.python.call;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.backend.python.execute.PythonServer;
-import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelRequest;
@@ -132,9 +131,8 @@ final class CallsIT {
     @BeforeAll
     void start() {
         server = PythonServer.builder()
-                .options(options -> options.withLifecycle(
-                        lifecycle -> lifecycle.withControl(control -> control.withMode(ModelControlMode.EXPLICIT)
-                                .withExplicit("scripted", "coroutines", "twice", "count", "recursive", "streams"))))
+                .options(
+                        options -> options.explicit("scripted", "coroutines", "twice", "count", "recursive", "streams"))
                 .model("scripted", PythonServer.SCRIPTED_CONFIG, CALLER)
                 .model("streams", PythonServer.SCRIPTED_CONFIG + DECOUPLED, CALLER)
                 .model("coroutines", PythonServer.SCRIPTED_CONFIG, COROUTINES)
@@ -474,8 +472,7 @@ final class CallsIT {
                         return [pb.InferenceResponse([pb.Tensor("OUT", np.array([self.said], object))]) for r in requests]
                 """;
         try (PythonServer own = PythonServer.builder()
-                .options(options -> options.withLifecycle(lifecycle -> lifecycle.withControl(
-                        control -> control.withMode(ModelControlMode.EXPLICIT).withExplicit("loader"))))
+                .options(options -> options.explicit("loader"))
                 .model("loader", IO, model)
                 .model("later", IO, TWICE)
                 .start()) {

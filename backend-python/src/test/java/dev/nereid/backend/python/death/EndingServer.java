@@ -6,6 +6,7 @@ import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.Shape;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 
@@ -21,7 +22,7 @@ final class EndingServer {
      */
     public static void main(String[] arguments) throws InterruptedException {
         NereidServer server = NereidServer.start(ServerOptions.of(Path.of(arguments[0]))
-                .withProviders(new PythonProvider())
+                .with(o -> o.providers = List.of(new PythonProvider()))
                 .withBackendSetting("python", "stub-timeout-seconds", "3"));
         if (arguments[1].equals("stay")) {
             Runtime.getRuntime().addShutdownHook(new Thread(server::close));

@@ -2,10 +2,8 @@ package dev.nereid.backend.python.death;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.ModelRef;
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.server.options.SupervisionOptions;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelRequest;
@@ -13,7 +11,7 @@ import dev.nereid.testkit.server.ReceivedResponses;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.function.UnaryOperator;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -62,8 +60,10 @@ final class HangIT {
     @Test
     void theWatchdogLogsTheStackOfPython() {
         Path gate = directory.resolve("gate");
-        UnaryOperator<ServerOptions> watch = options -> options.withLifecycle(lifecycle -> lifecycle.withSupervision(
-                new SupervisionOptions(Duration.ofMillis(300), Duration.ofHours(1), FatalErrorHandler.NONE)));
+        Consumer<ServerOptions.Builder> watch = options -> {
+            options.executionLimit = Duration.ofMillis(300);
+            options.loadLimit = Duration.ofHours(1);
+        };
         try (PythonServer server =
                 PythonServer.in(directory).options(watch).model("m").start()) {
             ReceivedResponses slow = server.send(
@@ -86,8 +86,10 @@ final class HangIT {
     @Test
     void aModelWithoutTheHandlerOfStacksSurvivesTheWatchdog() {
         Path gate = directory.resolve("gate");
-        UnaryOperator<ServerOptions> watch = options -> options.withLifecycle(lifecycle -> lifecycle.withSupervision(
-                new SupervisionOptions(Duration.ofMillis(300), Duration.ofHours(1), FatalErrorHandler.NONE)));
+        Consumer<ServerOptions.Builder> watch = options -> {
+            options.executionLimit = Duration.ofMillis(300);
+            options.loadLimit = Duration.ofHours(1);
+        };
         try (PythonServer server =
                 PythonServer.in(directory).options(watch).model("m").start()) {
             ReceivedResponses slow = server.send(

@@ -227,8 +227,7 @@ final class ProcessDeathIT {
     void aModelIsReloadedAndUnloadedWhileItsProcessIsRestarted() throws Exception {
         try (PythonServer server = PythonServer.in(directory)
                 .setting("restart-delay", "1")
-                .options(options -> options.withLifecycle(
-                        lifecycle -> lifecycle.withControl(control -> control.withMode(ModelControlMode.EXPLICIT))))
+                .options(options -> options.controlMode = ModelControlMode.EXPLICIT)
                 .model("m")
                 .start()) {
             server.server().client().load("m").toCompletableFuture().get();

@@ -24,7 +24,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
-import java.util.function.UnaryOperator;
+import java.util.function.Consumer;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
@@ -83,7 +83,7 @@ final class PythonServer implements AutoCloseable {
     static final class Builder {
         private final Path directory;
         private final List<Path> models = new ArrayList<>();
-        private UnaryOperator<ServerOptions> options = changed -> changed;
+        private Consumer<ServerOptions.Builder> options = _ -> {};
 
         private Builder(Path directory) {
             this.directory = directory;
@@ -143,12 +143,11 @@ final class PythonServer implements AutoCloseable {
         }
 
         Builder setting(String name, String value) {
-            return options(changed -> changed.withBackendSetting("python", name, value));
+            return options(changed -> changed.backendSetting("python", name, value));
         }
 
-        Builder options(UnaryOperator<ServerOptions> change) {
-            UnaryOperator<ServerOptions> before = options;
-            options = changed -> change.apply(before.apply(changed));
+        Builder options(Consumer<ServerOptions.Builder> change) {
+            options = options.andThen(change);
             return this;
         }
 

@@ -20,7 +20,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import java.util.function.UnaryOperator;
+import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
@@ -99,7 +99,7 @@ public final class PythonServer implements AutoCloseable {
             builder = LocalServer.with(new PythonProvider())
                     .timeout(LIMIT)
                     .withWrongOutputs()
-                    .options(options -> options.withBackendSetting("python", "executable", Pythons.executable()));
+                    .options(options -> options.backendSetting("python", "executable", Pythons.executable()));
         }
 
         /** Adds a model. */
@@ -127,7 +127,7 @@ public final class PythonServer implements AutoCloseable {
             }
         }
 
-        public Builder options(UnaryOperator<ServerOptions> change) {
+        public Builder options(Consumer<ServerOptions.Builder> change) {
             builder.options(change);
             return this;
         }

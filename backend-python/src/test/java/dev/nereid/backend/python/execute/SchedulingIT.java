@@ -12,6 +12,7 @@ import dev.nereid.spi.Shape;
 import dev.nereid.testkit.server.ReceivedResponses;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -414,8 +415,7 @@ final class SchedulingIT {
         try (PythonServer server = PythonServer.builder()
                 .model("scripted", config, PythonServer.SCRIPTED)
                 .file("scripted", "warmup/code", length + warm)
-                .options(options ->
-                        options.withScheduling(scheduling -> scheduling.withCache(CacheOptions.local(1 << 20))))
+                .options(options -> options.cache = Optional.of(CacheOptions.local(1 << 20)))
                 .start()) {
             String code = """
                     self.count = getattr(self, "count", 0) + 1

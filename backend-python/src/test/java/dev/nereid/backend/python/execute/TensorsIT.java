@@ -114,7 +114,7 @@ final class TensorsIT {
         String config = "max_batch_size: 2 dynamic_batching { max_queue_delay_microseconds: 60000000 } "
                 + config(DataType.UINT8, "IN", "-1").replaceFirst("dims", "allow_ragged_batch: true dims");
         try (PythonServer server = PythonServer.builder()
-                .options(options -> options.withBackendSetting("python", "shm-limit-byte-size", "64M"))
+                .options(options -> options.backendSetting("python", "shm-limit-byte-size", "64M"))
                 .model("batched", config, IDENTITY)
                 .start()) {
             ReceivedResponses small =

@@ -8,6 +8,7 @@ import dev.nereid.server.check.ModelReport;
 import dev.nereid.server.check.RepositoryCheck;
 import dev.nereid.server.options.ServerOptions;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -46,9 +47,11 @@ class CheckIT {
 
     private static ServerOptions options(PythonServer server, String executable) {
         return ServerOptions.of(server.models())
-                .withProviders(new PythonProvider())
-                .withEnvironment(System.getenv())
-                .withDirectories(old -> old.withPluginCache(server.cache()))
+                .with(o -> {
+                    o.providers = List.of(new PythonProvider());
+                    o.environment = System.getenv();
+                    o.pluginCache = server.cache();
+                })
                 .withBackendSetting("python", "executable", executable);
     }
 

@@ -307,7 +307,7 @@ class CompletionIT {
     @Test
     void withoutCompletionNothingElseIsStarted() throws Exception {
         try (PythonServer server = new PythonServer(directory)) {
-            server.options(options -> options.withModels(models -> models.withAutoComplete(false)))
+            server.options(options -> options.autoComplete = false)
                     .model("m", TENSORS, completing("raise ValueError()"))
                     .start()
                     .load("m");

@@ -45,11 +45,13 @@ class PythonBackendsIT {
     void modelsOfABackendInPythonHaveVersionsWithoutPrograms() throws Exception {
         Path backends = backends("words");
         try (PythonServer server = new PythonServer(directory)) {
-            server.options(options -> options.withDirectories(old -> old.withPlugins(List.of(backends)))
-                            .withBackendSetting(
-                                    "words",
-                                    "executable",
-                                    PythonPrograms.withNumpy().orElseThrow().toString()))
+            server.options(options -> {
+                        options.plugins = List.of(backends);
+                        options.backendSetting(
+                                "words",
+                                "executable",
+                                PythonPrograms.withNumpy().orElseThrow().toString());
+                    })
                     .file("a/config.pbtxt", "backend: \"words\" version_policy { all { } }")
                     .file("a/1/data.txt", "a1")
                     .file("a/2/data.txt", "a2")
@@ -88,8 +90,10 @@ class PythonBackendsIT {
     void aBackendInPythonHasSettingsOfItsOwn() throws Exception {
         Path backends = backends("words");
         try (PythonServer server = new PythonServer(directory)) {
-            server.options(options -> options.withDirectories(old -> old.withPlugins(List.of(backends)))
-                            .withBackendSetting("words", "shm-default-byte-size", "1"))
+            server.options(options -> {
+                        options.plugins = List.of(backends);
+                        options.backendSetting("words", "shm-default-byte-size", "1");
+                    })
                     .file("a/config.pbtxt", "backend: \"words\"")
                     .file("a/1/data.txt", "a1")
                     .start();
@@ -97,8 +101,10 @@ class PythonBackendsIT {
             assertThat(server.failureText("a")).contains("shm-default-byte-size can't be smaller than 4 MiBs");
         }
         try (PythonServer server = new PythonServer(directory)) {
-            server.options(options -> options.withDirectories(old -> old.withPlugins(List.of(backends)))
-                            .withBackendSetting("words", "executable", "/nowhere/python3"))
+            server.options(options -> {
+                        options.plugins = List.of(backends);
+                        options.backendSetting("words", "executable", "/nowhere/python3");
+                    })
                     .start();
 
             assertThat(server.failureText("a")).contains("--backend-config=words,executable=");

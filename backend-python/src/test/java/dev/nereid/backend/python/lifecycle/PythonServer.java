@@ -25,7 +25,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
-import java.util.function.UnaryOperator;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Assumptions;
@@ -38,7 +38,7 @@ final class PythonServer implements AutoCloseable {
     private final Path root;
     private final ServerLog log = ServerLog.open();
     private final Map<String, String> environment = new HashMap<>(System.getenv());
-    private UnaryOperator<ServerOptions> change = UnaryOperator.identity();
+    private Consumer<ServerOptions.Builder> change = _ -> {};
     private @Nullable LocalServer server;
 
     /** Prepares a server with files below a temporary directory. Skips the test where no Python with NumPy is. */
@@ -71,14 +71,13 @@ final class PythonServer implements AutoCloseable {
         return log;
     }
 
-    PythonServer options(UnaryOperator<ServerOptions> changed) {
-        UnaryOperator<ServerOptions> before = change;
-        change = options -> changed.apply(before.apply(options));
+    PythonServer options(Consumer<ServerOptions.Builder> changed) {
+        change = change.andThen(changed);
         return this;
     }
 
     PythonServer setting(String key, String value) {
-        return options(options -> options.withBackendSetting("python", key, value));
+        return options(options -> options.backendSetting("python", key, value));
     }
 
     PythonServer variable(String name, String value) {
@@ -126,12 +125,13 @@ final class PythonServer implements AutoCloseable {
     PythonServer start() {
         directory("cache");
         LocalServer started = LocalServer.with(new PythonProvider())
-                .options(options -> change.apply(options.withEnvironment(environment)
-                        .withDirectories(directories -> directories
-                                .withModelRepositories(List.of(models()))
-                                .withPluginCache(cache()))
-                        .withLifecycle(lifecycle ->
-                                lifecycle.withControl(control -> control.withMode(ModelControlMode.EXPLICIT)))))
+                .options(options -> {
+                    options.environment = environment;
+                    options.modelRepositories = List.of(models());
+                    options.pluginCache = cache();
+                    options.controlMode = ModelControlMode.EXPLICIT;
+                    change.accept(options);
+                })
                 .timeout(Duration.ofSeconds(LIMIT_SECONDS))
                 .withWrongOutputs()
                 .start();

@@ -53,7 +53,7 @@ class StartIT {
     void aSlowImportHoldsUpNoOtherLoad() throws Exception {
         Path go = directory.resolve("go");
         try (PythonServer server = new PythonServer(directory)) {
-            server.options(options -> options.withModels(models -> models.withLoadThreads(1)));
+            server.options(options -> options.loadThreads = 1);
             String wait = """
                     import os, time
                     print("WAITS")
@@ -291,8 +291,7 @@ class StartIT {
         CompletableFuture<Void> load;
         try (PythonServer server = new PythonServer(directory)) {
             server.model("m", initializing("print('SLEEPS'); time.sleep(1000)"))
-                    .options(options ->
-                            options.withLifecycle(lifecycle -> lifecycle.withExitTimeout(Duration.ofSeconds(3))))
+                    .options(options -> options.exitTimeout = Duration.ofSeconds(3))
                     .start();
             load = server.begin("m");
             server.log().await("SLEEPS");
