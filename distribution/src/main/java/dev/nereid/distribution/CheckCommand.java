@@ -41,23 +41,12 @@ final class CheckCommand implements Command {
     }
 
     @Override
-    public String name() {
-        return "check";
-    }
-
-    @Override
-    public String description() {
-        return "Checks the models of repositories without serving them; native libraries run in a child process.";
-    }
-
-    @Override
-    public String synopsis() {
-        return "nereid check REPOSITORY... [FLAG]...";
-    }
-
-    @Override
-    public String exitCodes() {
-        return "0 every model is valid; 1 a model is not; 2 wrong command line, or no such repository";
+    public CommandForm form() {
+        return new CommandForm(
+                "check",
+                "REPOSITORY... [FLAG]...",
+                "Checks the models of repositories without serving them; native libraries run in a child process.",
+                "0 every model is valid; 1 a model is not; 2 wrong command line, or no such repository");
     }
 
     @Override

@@ -13,6 +13,7 @@ import dev.nereid.distribution.process.ProcessShutdown;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.report.VersionText;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
@@ -25,14 +26,9 @@ final class CommandRunner {
 
     CommandRunner(CommandContext context) {
         this.context = context;
-        commands = List.of(
-                new ServeCommand(context),
-                new DemoCommand(context),
-                new CheckCommand(context),
-                ModelsAction.command(context),
-                LoadAction.command(context),
-                UnloadAction.command(context),
-                ConfigAction.command(context));
+        commands = new ArrayList<>(
+                List.of(new ServeCommand(context), new DemoCommand(context), new CheckCommand(context)));
+        commands.addAll(ClientCommand.all(context));
     }
 
     /**
@@ -53,7 +49,7 @@ final class CommandRunner {
             case HELP -> context.console().out().print(help());
             default -> {
                 for (Command command : commands) {
-                    if (command.name().equals(first)) {
+                    if (command.form().name().equals(first)) {
                         return run(command, line.subList(1, line.size()));
                     }
                 }
@@ -69,7 +65,7 @@ final class CommandRunner {
     }
 
     private int run(Command command, List<String> arguments) {
-        String name = "nereid " + command.name();
+        String name = "nereid " + command.form().name();
         Flags flags = new Flags();
         command.declare(flags);
         ConsoleStreams console = context.console()
@@ -118,7 +114,8 @@ final class CommandRunner {
     }
 
     private String names() {
-        List<String> names = commands.stream().map(Command::name).toList();
+        List<String> names =
+                commands.stream().map(command -> command.form().name()).toList();
         return String.join(", ", names.subList(0, names.size() - 1)) + " or " + names.getLast();
     }
 
@@ -130,8 +127,8 @@ final class CommandRunner {
     private String help() {
         StringBuilder text = new StringBuilder("Serves machine-learning models over HTTP and gRPC.\n\n");
         for (Command command : commands) {
-            text.append("  ").append(command.synopsis()).append('\n');
-            text.append("      ").append(command.description()).append('\n');
+            text.append("  ").append(command.form().synopsis()).append('\n');
+            text.append("      ").append(command.form().description()).append('\n');
         }
         return text
                 + "  nereid --version\n      Prints the versions of the server, the JVM and the frameworks of backends.\n\n"
@@ -139,13 +136,14 @@ final class CommandRunner {
     }
 
     private static String help(Command command, Flags flags) {
-        return command.synopsis() + "\n" + command.description() + "\n\n" + flags.help()
+        CommandForm form = command.form();
+        return form.synopsis() + "\n" + form.description() + "\n\n" + flags.help()
                 + """
 
                 BOOL is true, on, 1, false, off or 0. A flag that is not given is taken from the environment:
                 %s.
 
                 Exit codes: %s.
-                """.formatted(flags.variableExample(), command.exitCodes());
+                """.formatted(flags.variableExample(), form.exitCodes());
     }
 }

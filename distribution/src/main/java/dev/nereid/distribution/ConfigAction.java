@@ -2,10 +2,8 @@ package dev.nereid.distribution;
 
 import dev.nereid.distribution.client.RequestException;
 import dev.nereid.distribution.client.ServerClient;
-import dev.nereid.distribution.flags.ClientFlags;
 import dev.nereid.distribution.flags.FlagValue;
 import dev.nereid.distribution.flags.Flags;
-import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.report.ConfigText;
 import java.util.OptionalLong;
 
@@ -14,16 +12,6 @@ final class ConfigAction implements ClientAction {
     private String model = "";
     private OptionalLong version = OptionalLong.empty();
     private boolean pbtxt;
-
-    static Command command(CommandContext context) {
-        return new ClientCommand(
-                context,
-                "config",
-                "MODEL [FLAG]...",
-                "Prints the completed configuration of a model of a running server, as JSON.",
-                ClientFlags.ofRead(),
-                new ConfigAction());
-    }
 
     @Override
     public void declare(Flags flags) {

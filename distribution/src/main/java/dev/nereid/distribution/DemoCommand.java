@@ -42,23 +42,12 @@ final class DemoCommand implements Command {
     }
 
     @Override
-    public String name() {
-        return "demo";
-    }
-
-    @Override
-    public String description() {
-        return "Serves the bundled models, runs inferences on two images, and continues to serve.";
-    }
-
-    @Override
-    public String synopsis() {
-        return "nereid demo [--exit] [FLAG]...";
-    }
-
-    @Override
-    public String exitCodes() {
-        return Command.SERVER_EXIT_CODES;
+    public CommandForm form() {
+        return new CommandForm(
+                "demo",
+                "[--exit] [FLAG]...",
+                "Serves the bundled models, runs inferences on two images, and continues to serve.",
+                CommandForm.SERVER_EXIT_CODES);
     }
 
     @Override

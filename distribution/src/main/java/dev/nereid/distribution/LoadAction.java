@@ -4,11 +4,9 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.distribution.client.LoadRequest;
 import dev.nereid.distribution.client.RequestException;
 import dev.nereid.distribution.client.ServerClient;
-import dev.nereid.distribution.flags.ClientFlags;
 import dev.nereid.distribution.flags.FlagValue;
 import dev.nereid.distribution.flags.Flags;
 import dev.nereid.distribution.flags.UsageException;
-import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.report.ConfigText;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -19,28 +17,16 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /** Loads a model of a running server. Confined to the thread of its command. */
-final class LoadAction implements ClientAction {
+final class LoadAction implements ModelChange.Action {
     private static final FlagValue<Map.Entry<String, Path>> REPLACEMENT = new FlagValue<>(
             "PATH=FILE", "a path in the model's directory, =, and the name of a file", LoadAction::replacement);
 
-    private final ModelChange change = new ModelChange("loaded");
     private final Map<String, Path> files = new TreeMap<>();
     private boolean isForced;
     private Optional<String> config = Optional.empty();
 
-    static Command command(CommandContext context) {
-        return new ClientCommand(
-                context,
-                "load",
-                "MODEL [FLAG]...",
-                "Loads a model of a running server, or loads it anew if it has changed.",
-                ClientFlags.ofChange(),
-                new LoadAction());
-    }
-
     @Override
     public void declare(Flags flags) {
-        change.declareModel(flags);
         flags.add("--config", FlagValue.text("FILE|JSON"), v -> config = Optional.of(v))
                 .help("A configuration in place of the model's own: JSON, or a file of JSON or of protobuf's text"
                         + " format.")
@@ -52,18 +38,11 @@ final class LoadAction implements ClientAction {
         flags.toggle("--force", () -> isForced = true)
                 .help("Loads all versions anew, also if nothing of the model has changed; cached responses of before"
                         + " are not used again. Known to Nereid servers only.");
-        change.declareFormat(flags);
     }
 
     @Override
-    public String run(ServerClient server) throws UsageException, RequestException, InterruptedException {
-        server.load(change.model(), new LoadRequest(readConfig(), checkedFiles(), isForced));
-        return change.success();
-    }
-
-    @Override
-    public String failure(RequestException error) {
-        return change.failure(error);
+    public void run(ServerClient server, String model) throws UsageException, RequestException, InterruptedException {
+        server.load(model, new LoadRequest(readConfig(), checkedFiles(), isForced));
     }
 
     private Optional<String> readConfig() throws UsageException {

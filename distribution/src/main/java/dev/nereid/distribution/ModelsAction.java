@@ -2,9 +2,7 @@ package dev.nereid.distribution;
 
 import dev.nereid.distribution.client.RequestException;
 import dev.nereid.distribution.client.ServerClient;
-import dev.nereid.distribution.flags.ClientFlags;
 import dev.nereid.distribution.flags.Flags;
-import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.report.TextTable;
 import io.vertx.core.json.DecodeException;
 import io.vertx.core.json.JsonArray;
@@ -13,16 +11,6 @@ import io.vertx.core.json.JsonObject;
 /** Lists the models of a running server. Confined to the thread of its command. */
 final class ModelsAction implements ClientAction {
     private boolean json;
-
-    static Command command(CommandContext context) {
-        return new ClientCommand(
-                context,
-                "models",
-                "[FLAG]...",
-                "Lists the models of a running server with their states.",
-                ClientFlags.ofRead(),
-                new ModelsAction());
-    }
 
     @Override
     public void declare(Flags flags) {

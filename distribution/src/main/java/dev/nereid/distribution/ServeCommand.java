@@ -26,23 +26,12 @@ final class ServeCommand implements Command {
     }
 
     @Override
-    public String name() {
-        return "serve";
-    }
-
-    @Override
-    public String description() {
-        return "Serves the models of a repository until SIGINT or SIGTERM.";
-    }
-
-    @Override
-    public String synopsis() {
-        return "nereid serve --model-repository=DIR [FLAG]...";
-    }
-
-    @Override
-    public String exitCodes() {
-        return Command.SERVER_EXIT_CODES;
+    public CommandForm form() {
+        return new CommandForm(
+                "serve",
+                "--model-repository=DIR [FLAG]...",
+                "Serves the models of a repository until SIGINT or SIGTERM.",
+                CommandForm.SERVER_EXIT_CODES);
     }
 
     @Override
