@@ -223,7 +223,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     private WorkerGroup firstGroup(List<ManagedInstance> instances, List<WarmupSample> warmup) {
         try {
             return group(instances, warmup);
-        } catch (RuntimeException | Error e) { // such as no memory: this scheduler is never closed
+        } catch (RuntimeException e) { // this scheduler is never closed
             queue.close();
             throw e;
         }
@@ -275,7 +275,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         try {
             owned.forEach(instance -> instance.register(environment.rateLimiter()));
             scheduler = new ModelScheduler(plan, owned, environment, meter);
-        } catch (RuntimeException | Error e) { // such as a wrong plan: no worker closes the instances
+        } catch (RuntimeException e) { // such as a wrong plan: no worker closes the instances
             owned.reversed().forEach(ManagedInstance::close);
             closeStrategy(plan);
             throw e;
@@ -291,7 +291,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                         plan.settings().name());
             }
             return scheduler;
-        } catch (RuntimeException | Error e) { // such as no memory for another thread
+        } catch (RuntimeException e) {
             scheduler.close();
             throw e;
         }
@@ -317,7 +317,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         try {
             owned.forEach(instance -> instance.register(rateLimiter));
             group = group(owned, warmup);
-        } catch (RuntimeException | Error e) { // such as no memory: no worker closes the instances
+        } catch (RuntimeException e) { // no worker closes the instances
             owned.reversed().forEach(ManagedInstance::close);
             throw e;
         }
@@ -644,7 +644,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     private static void closeQuietly(BatchingStrategy strategy) {
         try {
             strategy.close();
-        } catch (Throwable e) {
+        } catch (Throwable e) { // of the batching strategy
             LOG.atError().setCause(e).log("close of batching strategy failed");
         }
     }

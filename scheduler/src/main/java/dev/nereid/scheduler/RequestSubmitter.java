@@ -19,7 +19,6 @@ import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.Continuations;
 import dev.nereid.scheduler.request.ModelScope;
-import dev.nereid.scheduler.request.RequestLog;
 import dev.nereid.scheduler.request.ResponseOrder;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
@@ -33,8 +32,8 @@ import org.jspecify.annotations.Nullable;
  * Admits requests to one model: load check, response cache, then queue or direct execution. Immutable; safe for use by
  * any thread, and never blocks.
  *
- * <p>In any case the submitter calls the observer, and releases the memory of the request. Errors of the virtual
- * machine are reported to the observer and not thrown: the submitting thread has other requests to serve.
+ * <p>In any case the submitter calls the observer, and releases the memory of the request. Errors are reported to the
+ * observer and not thrown: the submitting thread has other requests to serve.
  */
 final class RequestSubmitter implements Continuations.Target {
     private final ModelScope model;
@@ -87,32 +86,35 @@ final class RequestSubmitter implements Continuations.Target {
 
     /** Submits a request, as {@link ModelScheduler#submit(CheckedRequest, ResponseObserver)} describes. */
     Cancellation submit(CheckedRequest checked, ResponseObserver observer) {
+        WaitingCalls.Call call = call(checked);
+        ScheduledRequest request = new ScheduledRequest(
+                model, order, call == null ? checked : ending(checked, call), observer, checked.arrivedNanos());
+        try {
+            schedule(request, observer, call);
+        } catch (Throwable e) { // such as the end of the stack of a plugin that submits the request
+            request.failUnqueued(e);
+        }
+        return request;
+    }
+
+    /** Refuses, queues or executes a request, or looks it up in the cache. */
+    private void schedule(
+            ScheduledRequest request, ResponseObserver observer, WaitingCalls.@Nullable Call call) {
+        Continuations scope = Continuations.current();
+        if (!scope.isOpen()) { // requests that follow from one batch are queued together, and read the clock then
+            request.queuedAt(model.nanoTime().getAsLong());
+        }
+        CheckedRequest checked = request.checked();
         long bytes = checked.inputBytes();
         boolean isPart = observer instanceof StepObserver;
         RequestAdmission.Verdict verdict = model.admission().enter(bytes, isPart);
-        Continuations scope;
-        ScheduledRequest request;
-        WaitingCalls.Call call = call(checked);
-        try {
-            scope = Continuations.current();
-            // Requests that follow from one batch are queued together, and read the clock then.
-            long now =
-                    scope.isOpen() ? checked.arrivedNanos() : model.nanoTime().getAsLong();
-            request = new ScheduledRequest(model, order, call == null ? checked : ending(checked, call), observer, now);
-        } catch (RuntimeException | Error e) { // such as no memory
-            if (verdict == RequestAdmission.Verdict.ADMITTED) {
-                model.admission().leave(bytes, isPart);
-            }
-            failUncreated(checked, observer, e);
-            return Cancellation.NONE;
-        }
         if (verdict != RequestAdmission.Verdict.ADMITTED) {
             request.refuse(SchedulerErrors.refusal(checked, verdict, queue.isStopped()));
-            return request;
+            return;
         }
         request.admitted(bytes, isPart);
         if (call != null && !mayWait(call, request)) {
-            return request;
+            return;
         }
         // Memory of a client or device may have to be copied, and large outputs cleared.
         if (observer.isLong()
@@ -121,19 +123,13 @@ final class RequestSubmitter implements Continuations.Target {
                 || outputTracker.isLarge(bytes)) {
             request.requireInstanceThread();
         }
-        try {
-            if (scope.isOpen()) {
-                scope.add(this, request);
-            } else if (cache == null || !queue.isOpen()) {
-                enqueueNow(request, true);
-            } else {
-                cache.submit(request);
-            }
-        } catch (RuntimeException
-                | Error e) { // such as no memory for an entry of the queue, or for a copy of its shape tensors
-            request.failUnqueued(e);
+        if (scope.isOpen()) {
+            scope.add(this, request);
+        } else if (cache == null || !queue.isOpen()) {
+            enqueueNow(request, true);
+        } else {
+            cache.submit(request);
         }
-        return request;
     }
 
     /** Returns the call of a request that executions wait for; {@code null} for any other, such as a client's. */
@@ -161,23 +157,6 @@ final class RequestSubmitter implements Continuations.Target {
         };
     }
 
-    /** Refuses a request that could not be scheduled because of an error. Releases its memory. */
-    private void failUncreated(CheckedRequest request, ResponseObserver observer, Throwable cause) {
-        model.fatalErrors().check(cause);
-        RequestLog.error(request, "queueing failed", cause);
-        model.meter().failed(FailureReason.OTHER, model.nanoTime().getAsLong() - request.arrivedNanos());
-        try {
-            request.releaseInputs();
-        } catch (Throwable e) {
-            RequestLog.error(request, "release of inputs failed", e);
-        }
-        try {
-            observer.onRefused(SchedulerErrors.internal(cause));
-        } catch (Throwable e) {
-            RequestLog.error(request, "response observer failed", e);
-        }
-    }
-
     /**
      * Queues a request, or executes it directly.
      *
@@ -199,24 +178,20 @@ final class RequestSubmitter implements Continuations.Target {
 
     @Override
     public @Nullable Runnable enqueue(List<ScheduledRequest> requests, boolean mayRun) {
-        try {
-            long now = model.nanoTime().getAsLong();
-            for (int i = 0; i < requests.size(); i++) {
-                requests.get(i).queuedAt(now);
-            }
-            if (cache == null || !queue.isOpen()) {
-                return offer(requests, mayRun && mayRun());
-            }
-            for (int i = 0; i < requests.size(); i++) {
-                submitTo(cache, requests.get(i));
-            }
-        } catch (RuntimeException | Error e) { // such as no memory for entries of the queue
-            ScheduledRequest.failUnqueued(requests, e);
+        long now = model.nanoTime().getAsLong();
+        for (int i = 0; i < requests.size(); i++) {
+            requests.get(i).queuedAt(now);
+        }
+        if (cache == null || !queue.isOpen()) {
+            return offer(requests, mayRun && mayRun());
+        }
+        for (int i = 0; i < requests.size(); i++) {
+            submitTo(cache, requests.get(i));
         }
         return null;
     }
 
-    /** Queues requests together. Nothing fails once an instance was acquired, since its batch would be lost. */
+    /** Queues requests together. */
     private @Nullable Runnable offer(List<ScheduledRequest> requests, boolean mayRun) {
         for (int i = 0; i < requests.size(); i++) {
             requests.get(i).attach();
@@ -224,23 +199,13 @@ final class RequestSubmitter implements Continuations.Target {
         List<OfferResult> outcomes = new ArrayList<>(requests.size());
         InstanceHandle handle = queue.offerAll(requests, mayRun, outcomes);
         for (int i = 0; i < outcomes.size(); i++) {
-            if (outcomes.get(i) != OfferResult.Outcome.ACCEPTED) {
-                refuseSafely(requests.get(i), outcomes.get(i));
+            switch (outcomes.get(i)) {
+                case InstanceHandle _ -> {}
+                case OfferResult.Refused refused -> refuse(requests.get(i), refused.error(), false);
+                case OfferResult.Outcome outcome -> refuse(requests.get(i), outcome, false);
             }
         }
         return handle == null ? null : handle.directRun();
-    }
-
-    private static void refuseSafely(ScheduledRequest request, OfferResult result) {
-        try {
-            switch (result) {
-                case InstanceHandle _ -> {}
-                case OfferResult.Refused refused -> refuse(request, refused.error(), false);
-                case OfferResult.Outcome outcome -> refuse(request, outcome, false);
-            }
-        } catch (RuntimeException | Error e) { // such as no memory for the error
-            request.failSafely(e);
-        }
     }
 
     private static void submitTo(CachedSubmission submission, ScheduledRequest request) {
@@ -249,8 +214,8 @@ final class RequestSubmitter implements Continuations.Target {
         }
         try {
             submission.submit(request);
-        } catch (RuntimeException | Error e) { // such as no memory for the lookup
-            request.failSafely(e);
+        } catch (RuntimeException e) {
+            request.failUnqueued(e);
         } finally {
             request.release();
         }

@@ -220,6 +220,28 @@ final class ContinuationsTest {
 
     private ResponseObserver chain = new RecordingObserver();
 
+    /** A thread takes over as many executions as it has room for. */
+    @Test
+    void executesAllStepsOfManyModels() {
+        List<ModelScheduler> models = new ArrayList<>();
+        List<RecordingObserver> observers = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            models.add(start("m" + i, new FakeInstance(FakeInstance::copy), true));
+            observers.add(new RecordingObserver());
+        }
+        go.countDown();
+        try (ModelScheduler a = start("a", first, false)) {
+            a.submit(request("a"), new FollowingObserver(response -> {
+                for (int i = 0; i < models.size(); i++) {
+                    models.get(i).submit(request("m" + i), observers.get(i));
+                }
+            }));
+        }
+
+        observers.forEach(observer -> observer.await().close());
+        models.forEach(ModelScheduler::close);
+    }
+
     @Test
     void queuesARequestOfABackendAtOnce() {
         RecordingObserver inner = new RecordingObserver();

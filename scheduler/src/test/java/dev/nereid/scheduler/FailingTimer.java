@@ -6,9 +6,9 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A timer that fires, and has no memory for a timeout, when the test says so. Safe for use by any thread. */
+/** A timer that fires, and fails to schedule a timeout, when the test says so. Safe for use by any thread. */
 public final class FailingTimer implements Timer {
-    private final OutOfMemoryError noMemory = new OutOfMemoryError("for a test");
+    private final IllegalStateException failure = new IllegalStateException("for a test");
     private final AtomicInteger failing = new AtomicInteger();
     private final AtomicInteger scheduled = new AtomicInteger();
 
@@ -41,7 +41,7 @@ public final class FailingTimer implements Timer {
             @Override
             public void scheduleAtLatest(long deadlineNanos) {
                 if (failing.getAndDecrement() == 1) {
-                    throw noMemory;
+                    throw failure;
                 }
                 scheduled.incrementAndGet();
             }

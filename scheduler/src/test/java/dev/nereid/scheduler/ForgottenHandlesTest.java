@@ -32,6 +32,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
@@ -366,7 +367,7 @@ final class ForgottenHandlesTest {
         PluginHandles handles = new PluginHandles(
                 action -> {
                     if (calls.getAndIncrement() == 0) {
-                        throw new OutOfMemoryError("unable to create native thread");
+                        throw new RejectedExecutionException("of a test");
                     }
                     action.run();
                 },

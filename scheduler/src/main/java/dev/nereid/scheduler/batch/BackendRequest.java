@@ -331,7 +331,7 @@ final class BackendRequest extends CheckedRequestView
             newStates = cut;
         } catch (BackendException e) {
             fail(e);
-        } catch (RuntimeException | Error e) {
+        } catch (RuntimeException e) {
             scheduled().log("states of request are not stored", e);
             fail(SchedulerErrors.unexpected(scheduled().model().settings(), e));
         }
@@ -350,7 +350,7 @@ final class BackendRequest extends CheckedRequestView
                     state.store(sink);
                 }
             }
-        } catch (RuntimeException | Error e) { // the present value stays
+        } catch (RuntimeException e) { // the present value stays
             scheduled().log("storing a state failed", e);
         } finally {
             if (states != null) {
@@ -482,12 +482,12 @@ final class BackendRequest extends CheckedRequestView
         } catch (BackendException e) {
             failed = true;
             settled = scheduled().settle(ResponseEvent.Failure.of(e, FailureReason.BACKEND), execution);
-        } catch (RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) { // of memory or a fence of the backend, or its stack is used up
             failed = true;
-            scheduled().log("completion of request failed", e);
             BackendException error =
                     SchedulerErrors.unexpected(scheduled().model().settings(), e);
             settled = scheduled().settle(ResponseEvent.Failure.of(error, FailureReason.OTHER), execution);
+            scheduled().log("completion of request failed", e);
         }
         if (settled != null && !inputs.isNull()) {
             scheduled().count(settled, tally);
@@ -513,7 +513,7 @@ final class BackendRequest extends CheckedRequestView
         delivered = true;
         try {
             scheduled().deliver(event);
-        } catch (RuntimeException | Error e) { // the other requests complete all the same
+        } catch (RuntimeException e) { // the other requests complete all the same
             scheduled().log("completion of request failed", e);
         }
     }
@@ -552,7 +552,11 @@ final class BackendRequest extends CheckedRequestView
      * @return whether the request waits, and has to be queued
      */
     boolean reschedule(long nowNanos) {
-        return rescheduled && waits(nowNanos);
+        boolean waits = rescheduled && scheduled().reschedule(execution, nowNanos);
+        if (rescheduled && !waits) { // completed
+            release();
+        }
+        return waits;
     }
 
     /** Releases the execution, with the parameters and the result of {@link Executable#released}. */
@@ -560,34 +564,10 @@ final class BackendRequest extends CheckedRequestView
     Runnable released(boolean again, @Nullable Runnable before) {
         try {
             return inputs.released(again, before);
-        } catch (RuntimeException | Error e) { // the other requests are released all the same
+        } catch (RuntimeException e) { // the other requests are released all the same
             scheduled().log("release of execution failed", e);
             return before;
         }
-    }
-
-    /** Runs the common action of the releases of a batch. */
-    void endReleases(Runnable action) {
-        try {
-            action.run();
-        } catch (RuntimeException | Error e) { // such as no memory
-            scheduled().log("release of executions failed", e);
-        }
-    }
-
-    private boolean waits(long nowNanos) {
-        boolean waits = false;
-        try {
-            waits = scheduled().reschedule(execution, nowNanos);
-        } catch (RuntimeException | Error e) {
-            scheduled().log("request cannot be executed again", e);
-            scheduled()
-                    .complete(new ResponseEvent.Failure(SchedulerErrors.internal(e), FailureReason.OTHER), execution);
-        }
-        if (!waits) { // completed
-            release();
-        }
-        return waits;
     }
 
     private ResponseEvent terminalEvent(int index, int firstItem) {

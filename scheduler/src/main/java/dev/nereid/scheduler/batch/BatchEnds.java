@@ -116,7 +116,7 @@ final class BatchEnds {
             releases = request.released(waits, releases);
         }
         if (releases != null) {
-            executed[0].endReleases(releases);
+            releases.run();
         }
         if (rescheduler != null) {
             rescheduler.reschedule(ofClients, rescheduled);

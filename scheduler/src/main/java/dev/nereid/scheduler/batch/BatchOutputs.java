@@ -54,14 +54,17 @@ final class BatchOutputs {
 
     /** Adds a checked output. Takes over a reference to its memory, even if it throws. */
     void add(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) {
+        boolean isAdded = false;
         try {
             if (output.source() == null) {
                 OutputChecks.forClient(scope.model(), output, tensor);
             }
             outputs.add(new Whole(output, tensor, memory));
-        } catch (RuntimeException | Error e) {
-            memory.release();
-            throw e;
+            isAdded = true;
+        } finally {
+            if (!isAdded) {
+                memory.release();
+            }
         }
     }
 

@@ -317,14 +317,15 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         }
         ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, inputs.retain(tensor, null));
         OutputSpec spec;
-        Tensor received;
+        Tensor received = null;
         try {
             spec = check(outputs, output, tensor.type(), tensor.shape());
             OutputChecks.checkMemory(scope.model(), spec, tensor);
             received = received(tensor, memory);
-        } catch (RuntimeException | Error e) {
-            memory.release();
-            throw e;
+        } finally {
+            if (received == null) {
+                memory.release();
+            }
         }
         outputs.add(spec, received, memory);
     }
@@ -679,9 +680,6 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         boolean succeeded;
         try {
             deliverPending();
-        } catch (RuntimeException | Error e) {
-            scope.model().fatalErrors().check(e);
-            first.log("delivery of responses failed", e);
         } finally {
             succeeded = await(pending);
         }

@@ -45,13 +45,8 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
             }
         }
         try {
-            TensorBuffer buffer = model.memory().allocate(byteSize, place);
-            try {
-                copy(model.memory(), parts, place, buffer.segment());
-            } catch (RuntimeException | Error e) {
-                buffer.close();
-                throw e;
-            }
+            TensorBuffer buffer = DeviceCopies.filled(
+                    model.memory().allocate(byteSize, place), data -> copy(model.memory(), parts, place, data));
             Tensor copied = Tensor.of(input, parts.getFirst().type(), shape, buffer.segment(), buffer.place());
             return new InputMemory(copied, ReferenceCountedMemory.of(buffer));
         } catch (InferenceException e) {
@@ -65,18 +60,13 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
         if (buffer.isEmpty()) {
             return Optional.empty();
         }
-        TensorBuffer pinned = buffer.get();
         try {
-            copyHost(tensor.data(), pinned.segment());
+            TensorBuffer pinned = DeviceCopies.filled(buffer.get(), data -> copyHost(tensor.data(), data));
+            Tensor copied = Tensor.of(input, tensor.type(), tensor.shape(), pinned.segment(), pinned.place());
+            return Optional.of(new InputMemory(copied, ReferenceCountedMemory.of(pinned)));
         } catch (InferenceException e) {
-            pinned.close();
             throw SchedulerErrors.of(e);
-        } catch (RuntimeException | Error e) {
-            pinned.close();
-            throw e;
         }
-        Tensor copied = Tensor.of(input, tensor.type(), tensor.shape(), pinned.segment(), pinned.place());
-        return Optional.of(new InputMemory(copied, ReferenceCountedMemory.of(pinned)));
     }
 
     private static void copyHost(MemorySegment from, MemorySegment to) {
@@ -90,15 +80,10 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
     /** Allocates and writes an input that is derived from the inputs of a batch. */
     static InputMemory derived(ModelScope model, BatchInput derived, List<Shape> sources, boolean batched) {
         Shape shape = DerivedInputs.shape(derived.kind(), sources, batched);
-        TensorBuffer buffer = OutputChecks.allocateZeroed(model, shape.byteSize(derived.type()));
-        ReferenceCountedMemory memory = ReferenceCountedMemory.of(buffer);
-        try {
-            DerivedInputs.write(derived.kind(), derived.type(), sources, batched, buffer.segment());
-            return new InputMemory(Tensor.of(derived.type(), shape, buffer.segment()), memory);
-        } catch (RuntimeException | Error e) {
-            memory.release();
-            throw e;
-        }
+        TensorBuffer buffer = DeviceCopies.filled(
+                OutputChecks.allocateZeroed(model, shape.byteSize(derived.type())),
+                data -> DerivedInputs.write(derived.kind(), derived.type(), sources, batched, data));
+        return new InputMemory(Tensor.of(derived.type(), shape, buffer.segment()), ReferenceCountedMemory.of(buffer));
     }
 
     private static void copy(TensorMemory memory, List<Tensor> parts, MemoryPlace place, MemorySegment to) {

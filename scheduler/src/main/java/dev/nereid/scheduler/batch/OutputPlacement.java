@@ -91,14 +91,16 @@ final class OutputPlacement {
     }
 
     private static Output awaited(Output output) {
+        boolean complete = false;
         try {
             DeviceCopies.awaitContent(output.content());
+            complete = true;
         } catch (InferenceException e) {
-            DeviceCopies.releaseUnlessPending(output.content(), output.memory());
             throw SchedulerErrors.of(e);
-        } catch (RuntimeException | Error e) {
-            DeviceCopies.releaseUnlessPending(output.content(), output.memory());
-            throw e;
+        } finally {
+            if (!complete) {
+                DeviceCopies.releaseUnlessPending(output.content(), output.memory());
+            }
         }
         return output.in(output.content().data(), output.content().place(), output.memory());
     }
@@ -121,14 +123,8 @@ final class OutputPlacement {
     }
 
     private static TensorBuffer copyOfClientMemory(ModelScope model, Tensor tensor) {
-        TensorBuffer copy = model.memory().allocate(tensor.byteSize());
-        try {
-            ClientMemory.copy(tensor.data(), copy.segment());
-        } catch (RuntimeException | Error e) {
-            copy.close();
-            throw e;
-        }
-        return copy;
+        return DeviceCopies.filled(
+                model.memory().allocate(tensor.byteSize()), data -> ClientMemory.copy(tensor.data(), data));
     }
 
     private static Output at(ModelScope model, Output output, OutputTarget target) {

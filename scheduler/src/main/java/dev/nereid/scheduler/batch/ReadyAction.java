@@ -102,11 +102,7 @@ final class ReadyAction {
         int seen;
         do {
             seen = checks.get();
-            try {
-                checkOnce();
-            } catch (Throwable e) { // such as no memory for a thread: a later check tries again
-                sender.log("action of backend not started", e);
-            }
+            runSafely("action of backend not started", this::checkOnce); // a later check tries again
         } while (checks.addAndGet(-seen) != 0);
     }
 
@@ -158,12 +154,15 @@ final class ReadyAction {
     }
 
     private void run(Registration next) {
+        runSafely("action of backend failed", next.action);
+        release(next);
+    }
+
+    private void runSafely(String failure, Runnable code) {
         try {
-            next.action.run();
-        } catch (Throwable e) {
-            sender.log("action of backend failed", e);
-        } finally {
-            release(next);
+            code.run();
+        } catch (Throwable e) { // of the action of the backend, the flow of the client or the executor
+            sender.log(failure, e);
         }
     }
 

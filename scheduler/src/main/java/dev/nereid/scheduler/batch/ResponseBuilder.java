@@ -159,14 +159,15 @@ final class ResponseBuilder implements InferenceResponse {
     public void put(String output, Tensor tensor, Runnable release) {
         ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, retainInputs(tensor));
         OutputSpec spec;
-        Tensor received;
+        Tensor received = null;
         try {
             spec = check(output, tensor.type(), tensor.shape());
             OutputChecks.checkMemory(scope.model(), spec, tensor);
             received = received(tensor, memory);
-        } catch (RuntimeException | Error e) {
-            memory.release();
-            throw e;
+        } finally {
+            if (received == null) {
+                memory.release();
+            }
         }
         add(spec, received, memory);
     }
@@ -484,16 +485,19 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     private Tensor add(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) {
+        boolean isKept = false;
         try {
             Tensor clientTensor = OutputChecks.forClient(scope.model(), output, tensor);
-            if (!keep(output, new Output(new NamedTensor(output.tensor().name(), clientTensor), memory))) {
-                throw closedError();
+            isKept = keep(output, new Output(new NamedTensor(output.tensor().name(), clientTensor), memory));
+        } finally {
+            if (!isKept) {
+                memory.release();
             }
-            return tensor;
-        } catch (RuntimeException | Error e) {
-            memory.release();
-            throw e;
         }
+        if (!isKept) {
+            throw closedError();
+        }
+        return tensor;
     }
 
     private OutputSpec check(String output, DataType type, Shape shape) {

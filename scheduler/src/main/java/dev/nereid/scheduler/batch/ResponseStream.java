@@ -9,6 +9,7 @@ import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.handle.EndableSender;
 import dev.nereid.scheduler.handle.SenderHandle;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.FinishedResponse;
 import dev.nereid.scheduler.request.ResponseChannel;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -335,19 +336,30 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
     }
 
     private void sendRetained(ResponseBuilder builder) {
-        try {
-            if (dropsResponses()) {
+        if (dropsResponses()) {
+            try {
                 drop(builder);
+            } finally {
                 endCancelled();
-            } else if (single) {
-                request.complete(builder.finish(true));
+            }
+        } else {
+            finish(builder, single);
+        }
+    }
+
+    /** Sends a response, or completes the request with it. Fails the request if the response is not valid. */
+    private void finish(ResponseBuilder builder, boolean completes) {
+        try {
+            FinishedResponse response = builder.finish(completes);
+            if (completes) {
+                request.complete(response);
             } else {
-                add(builder.finish(false), false);
+                add(response, false);
             }
         } catch (BackendException e) {
             failed = true;
             request.fail(e);
-        } catch (RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) { // of memory or a fence of the backend, or its stack is used up
             failUnexpectedly(e);
             throw e;
         }
@@ -473,13 +485,7 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
             return;
         }
         try {
-            request.complete(builder.finish(true));
-        } catch (BackendException e) {
-            failed = true;
-            request.fail(e);
-        } catch (RuntimeException | Error e) {
-            failUnexpectedly(e);
-            throw e;
+            finish(builder, true);
         } finally {
             discardOpen();
             releaseStream();

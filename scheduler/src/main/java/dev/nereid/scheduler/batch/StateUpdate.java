@@ -202,13 +202,9 @@ final class StateUpdate implements SequenceState {
         MemoryPlace place = memoryOfServer.place();
         Tensor tensor = Tensor.of(spec.inputName(), type, shape, memoryOfServer.segment(), place);
         try {
-            owner.copyPresent(spec.outputName(), tensor);
+            DeviceCopies.filled(memoryOfServer, _ -> owner.copyPresent(spec.outputName(), tensor));
         } catch (InferenceException e) {
-            memoryOfServer.close();
             throw SchedulerErrors.of(e);
-        } catch (RuntimeException | Error e) {
-            memoryOfServer.close();
-            throw e;
         }
         allocated = true;
         return set(tensor, ReferenceCountedMemory.of(memoryOfServer));
@@ -225,7 +221,7 @@ final class StateUpdate implements SequenceState {
 
     @Override
     public void put(Tensor tensor, Runnable release) {
-        ReferenceCountedMemory own;
+        ReferenceCountedMemory own = null;
         try {
             check(tensor.type(), tensor.shape());
             if (!tensor.place().isHost()
@@ -238,15 +234,17 @@ final class StateUpdate implements SequenceState {
             awaitContent(tensor);
             if (owner.isInput(tensor) || ClientMemory.isClientMemory(tensor.data())) {
                 copy(tensor);
-                ReferenceCountedMemory.of(release, null).release();
-                return;
+            } else {
+                own = ReferenceCountedMemory.of(release, owner.retain(tensor));
             }
-            own = ReferenceCountedMemory.of(release, owner.retain(tensor));
-        } catch (RuntimeException | Error e) {
-            ReferenceCountedMemory.of(release, null).release();
-            throw e;
+        } finally {
+            if (own == null) { // the value was copied or refused
+                ReferenceCountedMemory.of(release, null).release();
+            }
         }
-        set(Tensor.of(spec.inputName(), tensor.type(), tensor.shape(), tensor.data(), tensor.place()), own);
+        if (own != null) {
+            set(Tensor.of(spec.inputName(), tensor.type(), tensor.shape(), tensor.data(), tensor.place()), own);
+        }
     }
 
     /** Waits for the fence: the next execution reads the value at once. Called by the backend. */
@@ -262,14 +260,9 @@ final class StateUpdate implements SequenceState {
         TensorBuffer copy;
         try {
             MemoryPlace place = tensor.place();
-            copy = model.memory().allocate(tensor.byteSize(), place.isHost() ? MemoryPlace.HOST : place);
+            TensorBuffer buffer = model.memory().allocate(tensor.byteSize(), place.isHost() ? MemoryPlace.HOST : place);
+            copy = DeviceCopies.filled(buffer, data -> DeviceCopies.copy(tensor, buffer.place(), data, model.memory()));
         } catch (InferenceException e) {
-            throw SchedulerErrors.of(e);
-        }
-        try {
-            DeviceCopies.copy(tensor, copy.place(), copy.segment(), model.memory());
-        } catch (InferenceException e) {
-            copy.close();
             throw SchedulerErrors.of(e);
         }
         owner.copied(spec.outputName());

@@ -9,6 +9,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.BiConsumer;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,14 +42,7 @@ final class StrategyBatch {
 
     /** Passes one candidate after the other to the strategy, until it excludes one. */
     void evaluate(BatchingStrategy strategy) {
-        try {
-            batch = strategy.begin();
-            if (batch == null) { // a plugin is not compiled with our checks
-                failed.accept("begin", new IllegalStateException("begin: null (expected: a batch)"));
-            }
-        } catch (Throwable e) {
-            failed.accept("begin", e);
-        }
+        call("begin", () -> begin(strategy));
         for (ScheduledRequest candidate : candidates) {
             boolean in = batch != null && include(batch, candidate);
             if (!in && candidate != first()) {
@@ -59,15 +53,33 @@ final class StrategyBatch {
         }
     }
 
+    private boolean begin(BatchingStrategy strategy) {
+        batch = strategy.begin();
+        if (batch == null) { // a plugin is not compiled with our checks
+            throw new IllegalStateException("begin: null (expected: a batch)");
+        }
+        return true;
+    }
+
     private boolean include(FormingBatch forming, ScheduledRequest candidate) {
         CandidateView view = new CandidateView(model, candidate);
         views.add(view);
+        return call("include", () -> forming.include(view));
+    }
+
+    /** Calls a method of the strategy, and reports its exception; returns {@code false} after one. */
+    private boolean call(String method, BooleanSupplier code) {
         try {
-            return forming.include(view);
-        } catch (Throwable e) {
-            failed.accept("include", e);
+            return code.getAsBoolean();
+        } catch (Throwable e) { // of the strategy
+            failed.accept(method, e);
             return false;
         }
+    }
+
+    private static boolean close(FormingBatch formed) {
+        formed.close();
+        return true;
     }
 
     /** Returns the first candidate; the batch always includes it. */
@@ -87,12 +99,9 @@ final class StrategyBatch {
 
     /** Closes the batch, and releases the candidates. */
     void end() {
-        if (batch != null) {
-            try {
-                batch.close();
-            } catch (Throwable e) {
-                failed.accept("close", e);
-            }
+        FormingBatch formed = batch;
+        if (formed != null) {
+            call("close", () -> close(formed));
         }
         views.forEach(CandidateView::close);
         candidates.forEach(ScheduledRequest::release);

@@ -71,7 +71,7 @@ final class CacheLookup implements LookupObserver {
             CacheKey made = CacheKeyDigest.of(request.checked(), loadId);
             key = made;
             gate.cache().lookup(made, this);
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) { // of the cache
             failed(e.toString());
         }
     }
@@ -85,7 +85,7 @@ final class CacheLookup implements LookupObserver {
         Hit hit;
         try {
             hit = hit(entry);
-        } catch (Throwable e) { // of the cache, or no memory: no other thread completes the request
+        } catch (Throwable e) { // of the cache, which returns the content
             withoutEntry(entry, e.toString());
             return;
         }
@@ -157,7 +157,7 @@ final class CacheLookup implements LookupObserver {
             if (request.isWaiting()) {
                 gate.missHandler().enqueue(request, Thread.currentThread().equals(submitter));
             }
-        } catch (RuntimeException | Error e) { // such as no memory: no other thread completes the request
+        } catch (RuntimeException e) { // no other thread completes the request
             request.failUnqueued(e);
         } finally {
             request.release();

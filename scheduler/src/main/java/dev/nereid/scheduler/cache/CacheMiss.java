@@ -48,16 +48,14 @@ final class CacheMiss implements CompletionListener {
         isOther |= !executing.get().equals(Optional.of(loadId));
     }
 
-    /** Inserts a successful response; called before its delivery. Never throws. */
+    /** Inserts a successful response; called before its delivery. */
     @Override
     public void completed(ResponseEvent event) {
         if (!isOther && event instanceof FinishedResponse response && isReadable(response.outputs())) {
             try {
                 insert(response.outputs());
-            } catch (InferenceException e) {
+            } catch (InferenceException e) { // such as refused memory
                 gate.report(e.publicMessage());
-            } catch (RuntimeException | Error e) {
-                gate.report(e.toString());
             }
         }
     }
@@ -80,7 +78,7 @@ final class CacheMiss implements CompletionListener {
             MemorySegment content = copy.segment();
             CachedResponse.encode(outputs, content);
             gate.cache().insert(key, content.asReadOnly(), insert);
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) { // of the cache
             insert.failed(e.toString());
         }
     }

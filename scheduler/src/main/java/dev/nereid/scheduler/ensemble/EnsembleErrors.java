@@ -14,10 +14,6 @@ import java.time.Duration;
 final class EnsembleErrors {
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
-    /** The failure for which there was no memory. */
-    @SuppressWarnings("StaticAssignmentOfThrowable") // There may be no memory for another one.
-    static final InferenceException NO_MEMORY = new InferenceException(ErrorCode.INTERNAL, "internal error: no memory");
-
     private EnsembleErrors() {}
 
     /** Completes a request to an ensemble with an error that names the ensemble. */

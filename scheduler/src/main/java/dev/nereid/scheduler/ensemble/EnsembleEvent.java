@@ -5,6 +5,9 @@ import dev.nereid.api.InferenceException;
 
 /** An event of a request to an ensemble. Immutable. */
 sealed interface EnsembleEvent {
+    /** The request has begun. */
+    record Begun() implements EnsembleEvent {}
+
     /** The models are acquired. */
     record Acquired(PinnedModels models) implements EnsembleEvent {}
 

@@ -6,7 +6,6 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.call.CallChain;
-import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ResponseStream;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -37,6 +36,7 @@ public final class EnsembleRun implements StepModels.Receiver {
     /** The number of unfinished responses that a request may keep whatever their size. */
     private static final int MIN_ITERATIONS = 4;
 
+    private static final EnsembleEvent BEGUN = new EnsembleEvent.Begun();
     private static final EnsembleEvent CANCELLED = new EnsembleEvent.Cancelled();
 
     private final EnsembleScope scope;
@@ -47,9 +47,9 @@ public final class EnsembleRun implements StepModels.Receiver {
     private final Queue<EnsembleEvent> events = new ConcurrentLinkedQueue<>();
 
     /**
-     * The number of events that are not handled, {@code begin} included; the thread that raises it from 0 handles them.
+     * The number of events that are not handled; the thread that raises it from 0 handles them.
      */
-    private final AtomicInteger pending = new AtomicInteger(1);
+    private final AtomicInteger pending = new AtomicInteger();
 
     private final ComputeTotals totals = new ComputeTotals();
     private final StepSet<StepExecution> submitted = new StepSet<>();
@@ -68,7 +68,10 @@ public final class EnsembleRun implements StepModels.Receiver {
     private CallChain callers = CallChain.NONE;
     private @Nullable Cancellation acquisition;
     private @Nullable InferenceException failure;
-    private boolean acquiring = true;
+
+    /** {@code true} while the models are being acquired. */
+    private boolean acquiring;
+
     private boolean stopped;
     private boolean responded;
     private boolean finished;
@@ -110,17 +113,8 @@ public final class EnsembleRun implements StepModels.Receiver {
             }
             return;
         }
-        EnsembleRun run;
-        try {
-            request.started(scope.now());
-            run = new EnsembleRun(scope, request);
-        } catch (RuntimeException | Error e) { // such as no memory
-            request.log("begin of ensemble failed", e);
-            request.complete(new ResponseEvent.Failure(SchedulerErrors.internal(e), FailureReason.OTHER));
-            request.endExecutions(true);
-            return;
-        }
-        run.begin();
+        request.started(scope.now());
+        new EnsembleRun(scope, request).offer(BEGUN);
     }
 
     /**
@@ -147,18 +141,13 @@ public final class EnsembleRun implements StepModels.Receiver {
         return steps;
     }
 
-    private void begin() {
-        try {
-            request.delivery().countSteps(totals);
-            request.delivery().open(responses);
-            request.detach();
-            request.onCancel(() -> offer(CANCELLED), request.execution());
-            acquisition = scope.models().acquire(request.checked(), this);
-        } catch (RuntimeException | Error e) {
-            acquiring = false;
-            fail(failed("begin of ensemble", e));
-        }
-        handleAll(1);
+    private void begun() {
+        request.delivery().countSteps(totals);
+        request.delivery().open(responses);
+        request.detach();
+        request.onCancel(() -> offer(CANCELLED), request.execution());
+        acquisition = scope.models().acquire(request.checked(), this);
+        acquiring = true; // until the event of its end, which is handled later
     }
 
     @Override
@@ -185,66 +174,56 @@ public final class EnsembleRun implements StepModels.Receiver {
     void offer(EnsembleEvent event) {
         events.add(event);
         if (pending.getAndIncrement() == 0) {
-            handleAll(1);
+            handleAll();
         }
     }
 
-    private void handleAll(int first) {
-        int missed = first;
+    private void handleAll() {
+        int missed = 1;
         while (missed != 0) {
-            for (EnsembleEvent next = events.poll(); next != null; next = events.poll()) {
-                handleSafely(next);
+            boolean handled = false;
+            while (!handled) {
+                handled = handleNext();
             }
-            proceedSafely();
+            if (!finished && !acquiring && submitted.isEmpty() && waiting.isEmpty()) {
+                finished = true;
+                finish();
+            }
             missed = pending.addAndGet(-missed);
         }
     }
 
-    private void handleSafely(EnsembleEvent event) {
+    /** Handles the next event, or proceeds if there is none; returns whether there was none. */
+    private boolean handleNext() {
+        EnsembleEvent next = events.poll();
         try {
-            handle(event);
-        } catch (RuntimeException | Error e) { // such as no memory
-            failSafely("ensemble step", e);
-        }
-    }
-
-    private void proceedSafely() {
-        try {
-            do {
-                submitReady();
-            } while (respond() && flow.holdsSteps()); // responses end iterations, whose memory steps may wait for
-            pace();
-            if (acquiring && !stopped) {
-                timeout.start();
+            if (next == null) {
+                proceed();
+            } else {
+                handle(next);
             }
-        } catch (RuntimeException | Error e) {
-            failSafely("ensemble step", e);
+        } catch (RuntimeException | Error e) { // such as the end of the stack of a plugin that submits or responds
+            fail(EnsembleErrors.internal(e)); // first: nothing else completes the request
+            if (!(e instanceof InferenceException)) {
+                request.log(BEGUN.equals(next) ? "begin of ensemble failed" : "ensemble step failed", e);
+            }
         }
-        if (!finished && !acquiring && submitted.isEmpty() && waiting.isEmpty()) {
-            finished = true;
-            finish();
-        }
+        return next == null;
     }
 
-    /** Fails the request whatever happens: nothing else completes it. */
-    private void failSafely(String event, Throwable cause) {
-        try {
-            fail(failed(event, cause));
-        } catch (RuntimeException | Error e) { // such as no memory again
-            failure = failure == null ? EnsembleErrors.NO_MEMORY : failure;
-            stopped = true;
+    private void proceed() {
+        do {
+            submitReady();
+        } while (respond() && flow.holdsSteps()); // responses end iterations, whose memory steps may wait for
+        pace();
+        if (acquiring && !stopped) {
+            timeout.start();
         }
-    }
-
-    private InferenceException failed(String event, Throwable cause) {
-        if (!(cause instanceof InferenceException)) {
-            request.log(event + " failed", cause);
-        }
-        return EnsembleErrors.internal(cause);
     }
 
     private void handle(EnsembleEvent event) {
         switch (event) {
+            case EnsembleEvent.Begun() -> begun();
             case EnsembleEvent.Acquired(PinnedModels acquired) -> start(acquired);
             case EnsembleEvent.NotAcquired(InferenceException error) -> {
                 acquiring = false;
@@ -356,7 +335,7 @@ public final class EnsembleRun implements StepModels.Receiver {
             step.submitted(model.submit(message, step));
             isSubmitted = true;
         } finally {
-            if (!isSubmitted) { // such as no memory
+            if (!isSubmitted) {
                 submitted.remove(step);
                 scope.release(step);
             }
@@ -386,17 +365,13 @@ public final class EnsembleRun implements StepModels.Receiver {
 
     private void add(StepExecution step, InferResponse response) {
         TensorValue[] values;
-        try {
+        try (response) {
             TensorValue.Mark mark = SequenceMarks.of(
                     response, step.mark(), request.checked().options().sequence());
             values = StepMessages.values(response, step, mark);
         } catch (InferenceException e) {
-            response.close();
             fail(e);
             return;
-        } catch (RuntimeException | Error e) { // such as no memory
-            response.close();
-            throw e;
         }
         flow.responded(step.ready(), values, response.isFinal());
         long max = plan.limits().maxBufferedBytes();
@@ -423,15 +398,17 @@ public final class EnsembleRun implements StepModels.Receiver {
         boolean any = false;
         for (Iteration next = flow.nextAnswer(); next != null && !stopped; next = flow.nextAnswer()) {
             var response = responses.newResponse();
+            boolean isComplete = false;
             try {
                 EnsembleOutputs.put(response, plan, selection, flow, next, request.checked());
+                isComplete = true;
             } catch (BackendException e) {
-                response.discard();
                 fail(SchedulerErrors.of(e));
                 return any;
-            } catch (RuntimeException | Error e) { // such as no memory
-                response.discard();
-                throw e;
+            } finally {
+                if (!isComplete) {
+                    response.discard();
+                }
             }
             // Not by what has ended at this moment: the mark would come with the response or behind it by chance.
             boolean last = !plan.isDecoupled() || next.isLast();

@@ -61,8 +61,9 @@ final class StepMessages {
         execution.requested(mark, batchSize);
         RequestOptions options = options(ensemble, callers, mark, nowNanos);
         Runnable held = held(flow, execution.ready());
+        InferRequest request = null;
         try {
-            return new InferRequest(
+            request = new InferRequest(
                     ModelRef.latest(step.model()),
                     ensemble.id(),
                     inputs,
@@ -70,9 +71,11 @@ final class StepMessages {
                     ensemble.parameters(),
                     options,
                     held);
-        } catch (RuntimeException | Error e) { // such as no memory
-            held.run();
-            throw e;
+            return request;
+        } finally {
+            if (request == null) {
+                held.run();
+            }
         }
     }
 
@@ -133,14 +136,15 @@ final class StepMessages {
     }
 
     /**
-     * Reads the response of a step, and takes over its mapped outputs. Closes it in any case.
+     * Reads the response of a step, and holds references to its mapped outputs.
      *
      * @return the value of each mapped output; absent where the response has none
      */
     static TensorValue[] values(InferResponse response, StepExecution execution, TensorValue.@Nullable Mark mark) {
         StepPlan step = execution.step();
         TensorValue[] values = new TensorValue[step.outputs().length];
-        try (response) {
+        boolean isRead = false;
+        try {
             List<NamedTensor> outputs = response.outputs();
             for (int i = 0; i < outputs.size(); i++) {
                 NamedTensor output = outputs.get(i);
@@ -151,9 +155,11 @@ final class StepMessages {
                     values[place] = new TensorValue(output.tensor(), memory, execution.batchSize(), mark);
                 }
             }
-        } catch (RuntimeException | Error e) { // such as no memory
-            release(values);
-            throw e;
+            isRead = true;
+        } finally {
+            if (!isRead) {
+                release(values);
+            }
         }
         for (int i = 0; i < values.length; i++) {
             if (values[i] == null) {

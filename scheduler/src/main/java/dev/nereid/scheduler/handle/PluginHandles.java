@@ -136,7 +136,7 @@ public final class PluginHandles {
     private void end(HandleEnd forgotten) {
         try {
             actions.execute(forgotten);
-        } catch (RuntimeException | Error e) { // such as no memory; the caller, a cleaner of the JDK, ignores it
+        } catch (RuntimeException e) { // such as a rejection; the caller, a cleaner of the JDK, ignores it
             leave(forgotten);
             BestEffort.run("what a plugin has forgotten is ended later", () -> {
                 throw e;
@@ -185,7 +185,7 @@ public final class PluginHandles {
         }
     }
 
-    /** The end of one handle. It exists before the plugin forgets the handle, since there may be no memory then. */
+    /** The end of one handle. It exists before the plugin forgets the handle, to which it must not refer. */
     abstract static class HandleEnd implements Runnable {
         final @Nullable Throwable place;
 

@@ -15,7 +15,6 @@ import dev.nereid.scheduler.rate.RateLimitPermits;
 import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
-import dev.nereid.scheduler.request.SchedulerErrors;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -108,29 +107,25 @@ final class InstanceExecutions {
             }
             batch.executedBy(Thread.currentThread(), direct);
             current = batch;
-            try {
-                if (scope.model().detached().areAbandoned()) {
-                    batch.refuse(scope.model().nanoTime().getAsLong());
-                } else {
-                    runner.run(
-                            instance,
-                            batch,
-                            clientMemory,
-                            direct,
-                            direct ? InstanceExecutions::isAlwaysFree : freeWithoutWork);
-                }
-            } catch (Throwable e) { // the batch is not completed yet
-                batch.threw(
-                        new ResponseEvent.Failure(SchedulerErrors.internal(e), FailureReason.OTHER),
-                        scope.model().nanoTime().getAsLong());
-                throw e;
-            } finally {
-                if (batch.isDeferred()) {
-                    deferred(batch);
-                } else {
-                    current = null;
-                }
+            if (scope.model().detached().areAbandoned()) {
+                batch.refuse(scope.model().nanoTime().getAsLong());
+            } else {
+                runner.run(
+                        instance,
+                        batch,
+                        clientMemory,
+                        direct,
+                        direct ? InstanceExecutions::isAlwaysFree : freeWithoutWork);
             }
+            returned(batch);
+        }
+    }
+
+    private void returned(ExecutionBatch batch) {
+        if (batch.isDeferred()) {
+            deferred(batch);
+        } else {
+            current = null;
         }
     }
 
@@ -165,6 +160,21 @@ final class InstanceExecutions {
     /** Returns whether a thread in direct execution may execute a later step: it releases its instance before. */
     private static boolean isAlwaysFree() {
         return true;
+    }
+
+    /** Completes the requests of the current batch and the requests that were taken, after a failure. */
+    void fail(InferenceException error) {
+        ExecutionBatch failed = current;
+        if (failed != null) {
+            try {
+                failed.threw(
+                        new ResponseEvent.Failure(error, FailureReason.OTHER),
+                        scope.model().nanoTime().getAsLong());
+            } finally {
+                returned(failed);
+            }
+        }
+        failTaken(_ -> error);
     }
 
     /** Completes the requests that were taken and not executed, after a failure. */

@@ -81,51 +81,43 @@ final class InstanceThread {
 
     private void startSoon() {
         if (Thread.currentThread() instanceof PlacedThread) {
-            try {
-                unplaced.execute(this::startOrFail);
-            } catch (Throwable e) { // such as no memory for the task
-                fail(e);
-            }
+            orFail(() -> unplaced.execute(() -> orFail(this::startNow)));
         } else {
-            startOrFail();
+            orFail(this::startNow);
+        }
+    }
+
+    private void startNow() {
+        if (thread.start()) {
+            reported.set(false);
+        } else { // cancelled meanwhile: the instance ends
+            worker.startFailed(request -> SchedulerErrors.noInstance(request.checked()));
         }
     }
 
     /**
-     * Starts the thread for a batch. If that fails, such as because there is no memory for a thread, the instance waits
-     * for the next batch, and the requests that no other instance can execute fail. Does not throw: the calling thread
-     * belongs to a client's connection, or to another instance.
+     * Starts the thread for a batch. If that fails, such as because the system refuses a thread, the instance waits for
+     * the next batch, and the requests that no other instance can execute fail: the calling thread belongs to a client's
+     * connection, or to another instance.
      */
-    private void startOrFail() {
+    private void orFail(Runnable start) {
         try {
-            if (thread.start()) {
-                reported.set(false);
-            } else { // cancelled meanwhile: the instance ends
-                worker.startFailed(request -> SchedulerErrors.noInstance(request.checked()));
-            }
-        } catch (Throwable e) {
-            fail(e);
+            start.run();
+        } catch (Throwable e) { // of the starter or the executor
+            report(e);
+            worker.startFailed(request -> SchedulerErrors.noThread(request.checked(), e));
         }
-    }
-
-    private void fail(Throwable cause) {
-        report(cause);
-        worker.startFailed(request -> SchedulerErrors.noThread(request.checked(), cause));
     }
 
     /** Logs the first of several failures: there is one for each request. */
     private void report(Throwable cause) {
-        try {
-            if (reported.compareAndSet(false, true)) {
-                LOG.atError()
-                        .addKeyValue("instance", worker.name())
-                        .setCause(cause)
-                        .log(
-                                "thread of instance could not be started: its requests are refused until it can (thread '{}')",
-                                name);
-            }
-        } catch (Throwable again) { // no memory for the report
-            cause.addSuppressed(again);
+        if (reported.compareAndSet(false, true)) {
+            LOG.atError()
+                    .addKeyValue("instance", worker.name())
+                    .setCause(cause)
+                    .log(
+                            "thread of instance could not be started: its requests are refused until it can (thread '{}')",
+                            name);
         }
     }
 
@@ -140,7 +132,7 @@ final class InstanceThread {
             while (!over && !thread.leave()) { // it is needed again
                 over = worker.runWhileUsed();
             }
-        } catch (RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) { // of the worker, which is not to end by one
             over = true;
             listener.died(Thread.currentThread(), e);
         } finally {

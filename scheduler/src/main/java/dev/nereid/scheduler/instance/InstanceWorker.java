@@ -178,7 +178,7 @@ public final class InstanceWorker implements Runnable {
         while (more) {
             try {
                 more = serveOnce();
-            } catch (Throwable e) { // such as no memory for a batch
+            } catch (Throwable e) { // such as one of the flow of a client
                 recover(e);
                 LockSupport.parkNanos(this, PAUSE_NANOS);
             }
@@ -204,21 +204,16 @@ public final class InstanceWorker implements Runnable {
 
     /** Completes the requests that were taken, after a failure outside of the backend. */
     private void recover(Throwable cause) {
-        try {
-            scope.model().fatalErrors().check(cause);
-            LOG.atError()
-                    .addKeyValue("instance", name())
-                    .setCause(cause)
-                    .log(
-                            "instance failed to execute a batch (model '{}', version {}, instance '{}')",
-                            scope.model().settings().name(),
-                            scope.model().settings().version(),
-                            name());
-            InferenceException error = SchedulerErrors.internal(cause);
-            executions.failTaken(request -> error);
-        } catch (Throwable again) { // no memory for the error: the requests left are executed next
-            scope.model().fatalErrors().check(again);
-        }
+        scope.model().fatalErrors().check(cause);
+        executions.fail(SchedulerErrors.internal(cause));
+        LOG.atError()
+                .addKeyValue("instance", name())
+                .setCause(cause)
+                .log(
+                        "instance failed to execute a batch (model '{}', version {}, instance '{}')",
+                        scope.model().settings().name(),
+                        scope.model().settings().version(),
+                        name());
     }
 
     /** Returns the name of the instance, or of the device that several share. */
@@ -260,27 +255,15 @@ public final class InstanceWorker implements Runnable {
     }
 
     /**
-     * Completes the requests that need the thread that could not be started. Called by the starter; does not throw.
+     * Completes the requests that need the thread that could not be started. Called by the starter.
      *
      * @param error returns the error of a request
      */
     void startFailed(Function<ScheduledRequest, InferenceException> error) {
-        try {
-            handle.rejectExpired();
-            executions.failTaken(error);
-        } catch (Throwable e) { // no memory for the error: the requests left are executed next
-            scope.model().fatalErrors().check(e);
-        }
+        handle.rejectExpired();
+        executions.failTaken(error);
         for (ScheduledRequest request : source.startFailed(handle)) {
-            rejectSafely(request, error);
-        }
-    }
-
-    private void rejectSafely(ScheduledRequest request, Function<ScheduledRequest, InferenceException> error) {
-        try {
             request.reject(error.apply(request), FailureReason.OTHER);
-        } catch (RuntimeException | Error e) { // such as no memory for the error
-            request.failSafely(e);
         }
     }
 
@@ -383,32 +366,34 @@ public final class InstanceWorker implements Runnable {
 
     /**
      * Executes the batch of the handle on a submitting thread. A few batches that are ready afterwards follow: a
-     * wake-up of the instance's own thread costs more than most short executions. Never throws.
+     * wake-up of the instance's own thread costs more than most short executions.
      */
     private void runDirectly() {
-        int batches = 0;
-        boolean more = true;
-        while (more) {
-            boolean failed = false;
-            try {
-                executions.execute(true);
-            } catch (Throwable e) { // not an error of the caller's own request
-                failed = true;
-                recover(e);
-            }
+        int batches = 1;
+        while (runDirectly(batches < MAX_DIRECT_BATCHES)) {
             batches++;
-            try {
-                boolean mayGoOn = batches < MAX_DIRECT_BATCHES
-                        && !failed
-                        && policy.areTrusted()
-                        && !Continuations.current().hasExecution();
-                more = source.finishDirectRun(handle, mayGoOn);
-            } catch (Throwable e) { // the instance's own thread is woken
-                more = false;
-                scope.model().fatalErrors().check(e);
-            }
         }
         Continuations.current().run();
+    }
+
+    /** Executes the batch of the handle on a submitting thread; returns whether it took another one. */
+    private boolean runDirectly(boolean mayGoOn) {
+        boolean succeeded = false;
+        boolean more;
+        try {
+            executions.execute(true);
+            succeeded = true;
+        } catch (Throwable e) { // not of the caller's own request, whose plugin may have used up the stack
+            recover(e);
+        } finally { // whatever happened: the instance has no other thread
+            more = source.finishDirectRun(
+                    handle,
+                    mayGoOn
+                            && succeeded
+                            && policy.areTrusted()
+                            && !Continuations.current().hasExecution());
+        }
+        return more;
     }
 
     /** Leaves the queue, and completes requests if no instance is left to execute them. */

@@ -94,18 +94,14 @@ public final class ManagedInstance {
                 ClientMemory.awaitFaults();
             }
             return null;
-        } catch (Throwable thrown) {
+        } catch (Throwable thrown) { // of the backend, or of memory of the client that it lost
             return thrown;
         }
     }
 
     /** Notifies the instance that a sequence ended without its last request. Errors of the backend are logged. */
     void sequenceEnded(EndedSequence ended) {
-        try {
-            instance.sequenceEnded(ended.id(), ended.reason());
-        } catch (Throwable e) {
-            log("end of sequence failed", e);
-        }
+        call("end of sequence failed", () -> instance.sequenceEnded(ended.id(), ended.reason()));
     }
 
     /**
@@ -113,11 +109,7 @@ public final class ManagedInstance {
      * any thread.
      */
     void executionOverdue() {
-        try {
-            instance.executionOverdue();
-        } catch (Throwable e) {
-            log("report of an overdue execution failed", e);
-        }
+        call("report of an overdue execution failed", instance::executionOverdue);
     }
 
     /** Returns the readiness check of the instance. */
@@ -129,10 +121,14 @@ public final class ManagedInstance {
     public void close() {
         permits.close();
         availability.end();
+        call("close of instance failed", instance::close);
+    }
+
+    private void call(String failure, Runnable method) {
         try {
-            instance.close();
-        } catch (Throwable e) {
-            log("close of instance failed", e);
+            method.run();
+        } catch (Throwable e) { // of the backend
+            log(failure, e);
         }
     }
 

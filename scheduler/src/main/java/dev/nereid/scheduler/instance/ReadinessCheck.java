@@ -80,7 +80,7 @@ final class ReadinessCheck {
             if (!begun.isDone()) {
                 limit(begun, nanoTime.getAsLong(), timer);
             }
-        } catch (Throwable e) { // of a backend, or no memory
+        } catch (Throwable e) { // of a backend
             end(begun, e, fatalErrors);
         }
         return begun;

@@ -75,7 +75,7 @@ public final class Warmup {
     boolean run(Runnable part) {
         try {
             part.run();
-        } catch (Throwable e) {
+        } catch (Throwable e) { // such as one of the placement: the other instances wait for this thread
             fail(new InferenceException(ErrorCode.INTERNAL, "warm-up ended by " + e));
             throw e;
         } finally {
@@ -205,7 +205,7 @@ public final class Warmup {
                     ? null
                     : new ExecutionBatch(
                             uncounted, requests.stream().map(states::of).toList());
-        } catch (RuntimeException | Error e) { // no instance has the requests
+        } catch (RuntimeException e) { // no instance has the requests
             requests.forEach(ScheduledRequest::release);
             checked.subList(requests.size(), checked.size()).forEach(CheckedRequest::releaseInputs);
             throw e;

@@ -41,7 +41,7 @@ public record WorkerGroup(List<InstanceWorker> workers, Warmup warmup) {
                 warmup.onFailure(worker::retire);
             }
             return new WorkerGroup(workers, warmup);
-        } catch (RuntimeException | Error e) { // no thread runs the registered workers
+        } catch (RuntimeException e) { // no thread runs the registered workers
             workers.forEach(InstanceWorker::leaveQueue);
             throw e;
         }

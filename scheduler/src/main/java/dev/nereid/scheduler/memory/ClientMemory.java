@@ -24,7 +24,7 @@ public final class ClientMemory {
         try {
             MemorySegment.copy(from, 0, to, 0, from.byteSize());
             awaitFaults();
-        } catch (InternalError e) {
+        } catch (InternalError e) { // of a mapped file that was truncated
             throw lostError();
         }
     }

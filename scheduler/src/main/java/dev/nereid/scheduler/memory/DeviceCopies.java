@@ -14,6 +14,7 @@ import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -85,14 +86,21 @@ public final class DeviceCopies {
      * @throws InferenceException if there is no memory, or the device failed
      */
     public static TensorBuffer toHost(Tensor tensor, DeviceMemory device, TensorMemory memory) {
-        TensorBuffer copy = memory.allocate(tensor.byteSize(), PINNED);
+        return filled(memory.allocate(tensor.byteSize(), PINNED), data -> toHost(tensor, device, data));
+    }
+
+    /** Fills memory, and returns it; frees it if that fails. */
+    public static TensorBuffer filled(TensorBuffer memory, Consumer<MemorySegment> content) {
+        boolean filled = false;
         try {
-            toHost(tensor, device, copy.segment());
-        } catch (RuntimeException | Error e) {
-            copy.close();
-            throw e;
+            content.accept(memory.segment());
+            filled = true;
+            return memory;
+        } finally {
+            if (!filled) {
+                memory.close();
+            }
         }
-        return copy;
     }
 
     /**

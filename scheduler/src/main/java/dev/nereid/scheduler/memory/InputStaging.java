@@ -54,6 +54,7 @@ public final class InputStaging {
     public Staged stage(List<NamedTensor> originals, boolean inPlace) {
         List<NamedTensor> staged = new ArrayList<>(originals.size());
         List<TensorBuffer> copies = new ArrayList<>(originals.size());
+        boolean isStaged = false;
         try {
             for (NamedTensor input : originals) {
                 Tensor tensor = input.tensor();
@@ -68,9 +69,11 @@ public final class InputStaging {
                     staged.add(input);
                 }
             }
-        } catch (RuntimeException | Error e) {
-            copies.forEach(TensorBuffer::close);
-            throw e;
+            isStaged = true;
+        } finally {
+            if (!isStaged) {
+                copies.forEach(TensorBuffer::close);
+            }
         }
         return new Staged(staged, copies);
     }
@@ -124,21 +127,15 @@ public final class InputStaging {
      */
     public record Staged(List<NamedTensor> inputs, List<TensorBuffer> copies) implements AutoCloseable {
         /**
-         * Returns these inputs, which were moved after some of them had been moved before; they own all copies. Frees
-         * the copies of this step if that fails.
+         * Returns these inputs, which were moved after some of them had been moved before; they own all copies.
          */
         public Staged after(Staged before) {
             if (copies.isEmpty()) {
                 return before;
             }
-            try {
-                List<TensorBuffer> all = new ArrayList<>(before.copies);
-                all.addAll(copies);
-                return new Staged(inputs, all);
-            } catch (RuntimeException | Error e) {
-                close();
-                throw e;
-            }
+            List<TensorBuffer> all = new ArrayList<>(before.copies);
+            all.addAll(copies);
+            return new Staged(inputs, all);
         }
 
         /** Frees the copies. */

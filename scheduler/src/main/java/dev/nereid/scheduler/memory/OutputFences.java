@@ -73,7 +73,7 @@ public final class OutputFences {
                 LOG.debug("work of {} failed", one.output().place(), e);
                 DeviceCopies.releaseUnlessPending(one.output(), one.memory());
                 return false;
-            } catch (RuntimeException | Error e) { // such as no heap for an exception
+            } catch (RuntimeException e) { // of a fence that is broken
                 if (!logged) {
                     LOG.error("wait for work of {} failed", one.output().place(), e);
                     logged = true;

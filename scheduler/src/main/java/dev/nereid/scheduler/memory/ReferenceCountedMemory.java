@@ -65,7 +65,7 @@ public final class ReferenceCountedMemory {
         }
         try {
             onRelease.run();
-        } catch (Throwable e) {
+        } catch (Throwable e) { // of the release action of a backend
             LOG.atError().setCause(e).log("release of output memory failed");
         }
         if (parent != null) {

@@ -72,7 +72,7 @@ public final class BatchSource implements WorkSource {
             if (rescheduledRequests != null) {
                 handle.setRescheduler(rescheduledRequests.of(handle));
             }
-            idleInstances.add(); // last, since it has to be undone
+            idleInstances.add();
             return handle;
         } finally {
             lock.unlock();
@@ -210,28 +210,33 @@ public final class BatchSource implements WorkSource {
 
     @Override
     public boolean finishDirectRun(InstanceHandle handle, boolean mayRun) {
+        boolean finished = false;
         lock.lock();
         try {
-            long now = nanoTime.getAsLong();
-            if (mayRun
-                    && !handle.retired
-                    && !requests.needInstanceThread()
-                    && idleInstances.serveDirectly(handle, now)) {
-                return true;
-            }
-            idleInstances.addIdle(handle);
-            if (handle.retired || (taker.isStopped() && handle.thread != null)) {
-                idleInstances.release(handle);
-            } else {
-                idleInstances.wakeOne(now);
-            }
-            return false;
-        } catch (RuntimeException | Error e) { // such as no memory
-            idleInstances.reclaim(handle);
-            throw e;
+            boolean more = finish(handle, mayRun);
+            finished = true;
+            return more;
         } finally {
+            if (!finished) {
+                idleInstances.reclaim(handle);
+            }
             lock.unlock();
         }
+    }
+
+    @GuardedBy("lock")
+    private boolean finish(InstanceHandle handle, boolean mayRun) {
+        long now = nanoTime.getAsLong();
+        if (mayRun && !handle.retired && !requests.needInstanceThread() && idleInstances.serve(handle, now)) {
+            return true;
+        }
+        idleInstances.addIdle(handle);
+        if (handle.retired || (taker.isStopped() && handle.thread != null)) {
+            idleInstances.release(handle);
+        } else {
+            idleInstances.wakeOne(now);
+        }
+        return false;
     }
 
     @Override
@@ -272,11 +277,7 @@ public final class BatchSource implements WorkSource {
     static void refuse(List<ScheduledRequest> stranded) {
         for (int i = 0; i < stranded.size(); i++) {
             ScheduledRequest request = stranded.get(i);
-            try {
-                request.reject(SchedulerErrors.stranded(request.checked()), FailureReason.REJECTED);
-            } catch (RuntimeException | Error e) { // such as no memory for the error: the others are not affected
-                request.failSafely(e);
-            }
+            request.reject(SchedulerErrors.stranded(request.checked()), FailureReason.REJECTED);
         }
     }
 

@@ -165,7 +165,6 @@ final class BatchTaker {
     }
 
     private void takeFirst(InstanceHandle handle, int count) {
-        handle.taken.ensureCapacity(handle.taken.size() + count); // or a removed request would be lost without memory
         for (int i = 0; i < count; i++) {
             ScheduledRequest request = requests.poll();
             if (request != null) {
@@ -197,7 +196,6 @@ final class BatchTaker {
 
     /** Begins requests that were not queued; returns whether any began. */
     boolean takeUnqueued(InstanceHandle handle, List<ScheduledRequest> offered) {
-        handle.taken.ensureCapacity(handle.taken.size() + offered.size());
         for (int i = 0; i < offered.size(); i++) {
             begin(handle, offered.get(i));
         }

@@ -66,20 +66,12 @@ final class Deadline {
         return nanos - other.nanos < 0;
     }
 
-    /**
-     * Rejects and removes all requests of a list, even after an observer of one throws. An error, such as of a full
-     * heap, leaves the rest in the list, to be rejected by the next call.
-     */
+    /** Rejects and removes all requests of a list. An exception of one request does not keep the others. */
     static void rejectAll(List<Deadline> expired) {
-        int rejected = 0;
-        try {
-            while (rejected < expired.size()) {
-                expired.get(rejected).rejectQuietly();
-                rejected++;
-            }
-        } finally {
-            expired.subList(0, rejected).clear();
+        for (int i = 0; i < expired.size(); i++) {
+            expired.get(i).rejectQuietly();
         }
+        expired.clear();
     }
 
     private void rejectQuietly() {

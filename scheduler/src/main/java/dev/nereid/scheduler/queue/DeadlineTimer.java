@@ -12,7 +12,6 @@ import org.jspecify.annotations.Nullable;
  * matter.
  */
 final class DeadlineTimer {
-    private final QueueLock lock;
     private final Timeout timeout;
 
     /**
@@ -26,11 +25,9 @@ final class DeadlineTimer {
     /**
      * Creates a timeout.
      *
-     * @param lock the lock of the queue
      * @param action handles expired requests, and calls {@link #onTimeout} first
      */
-    DeadlineTimer(QueueLock lock, Timer timer, Runnable action) {
-        this.lock = lock;
+    DeadlineTimer(Timer timer, Runnable action) {
         this.timeout = timer.newTimeout(action);
     }
 
@@ -50,24 +47,10 @@ final class DeadlineTimer {
         return next;
     }
 
-    /**
-     * Schedules the timeout to the result of {@link #reserve}. The caller does not hold the lock. If this throws, the
-     * next thread that adds a deadline schedules the timeout.
-     */
+    /** Schedules the timeout to the result of {@link #reserve}. The caller does not hold the lock. */
     void schedule(@Nullable Deadline deadline) {
-        if (deadline == null) {
-            return;
-        }
-        try {
+        if (deadline != null) {
             timeout.scheduleAtLatest(deadline.nanos());
-        } catch (RuntimeException | Error e) { // such as no memory
-            lock.lock();
-            try {
-                reserved = false;
-            } finally {
-                lock.unlock();
-            }
-            throw e;
         }
     }
 

@@ -58,7 +58,7 @@ final class IdleInstances {
     private @Nullable InstanceHandle idle;
 
     /** The waiting instances that may take no batch: see {@link InstanceHandle#isFull}. */
-    private final ArrayList<InstanceHandle> blocked = new ArrayList<>(0);
+    private final List<InstanceHandle> blocked = new ArrayList<>(0);
 
     /** The number of instances that were woken and did not take the lock yet. */
     private int woken;
@@ -83,9 +83,8 @@ final class IdleInstances {
         this.taker = taker;
     }
 
-    /** Registers an instance. Blocked instances need no memory afterwards. */
+    /** Registers an instance. */
     void add() {
-        blocked.ensureCapacity(number + 1);
         number++;
     }
 
@@ -161,15 +160,19 @@ final class IdleInstances {
     }
 
     /**
-     * Takes requests like {@link #serve}, for direct execution. If that throws, the instance is
-     * {@linkplain #reclaim reclaimed}.
+     * Takes requests like {@link #serve}, for direct execution. If that throws, such as at the end of the stack of a
+     * plugin that submits, the instance is {@linkplain #reclaim reclaimed}.
      */
     boolean serveDirectly(InstanceHandle handle, long now) {
+        boolean succeeded = false;
         try {
-            return serve(handle, now);
-        } catch (RuntimeException | Error e) {
-            reclaim(handle);
-            throw e;
+            boolean found = serve(handle, now);
+            succeeded = true;
+            return found;
+        } finally {
+            if (!succeeded) {
+                reclaim(handle);
+            }
         }
     }
 
@@ -450,7 +453,7 @@ final class IdleInstances {
     }
 
     /** Wakes an instance if it waits; returns whether it did. */
-    boolean wakeIfWaiting(InstanceHandle handle) {
+    private boolean wakeIfWaiting(InstanceHandle handle) {
         boolean waits = handle == leader || handle.blocked || isIdle(handle);
         if (waits) {
             wake(handle);

@@ -89,7 +89,7 @@ public final class InstanceHandle implements OfferResult {
     Rescheduler rescheduler;
 
     /** The begun requests of the next batch; filled by the queue, emptied by the instance. */
-    final ArrayList<Executable> taken = new ArrayList<>();
+    final List<Executable> taken = new ArrayList<>();
 
     /** The requests that expired in the queue; filled by the queue, emptied by the instance. */
     final List<Deadline> expired = new ArrayList<>(0);

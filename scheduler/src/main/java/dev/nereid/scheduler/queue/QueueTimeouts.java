@@ -43,7 +43,6 @@ final class QueueTimeouts {
                 deadline = deadlines.peek()) {
             QueueEntry entry = deadline.entry();
             PriorityLevel level = entry.level;
-            // What may fail for want of memory comes first: the request stays in the queue then.
             if (level != null && delays(deadline, level)) {
                 Deadline later = deadline(entry); // the timeout counts once only, but the client's deadline stays
                 stop(entry);
@@ -71,7 +70,7 @@ final class QueueTimeouts {
 
     private void setDeadline(QueueEntry entry, @Nullable Deadline deadline) {
         if (deadline != null) {
-            deadlines.add(deadline); // may fail; the entry has no deadline then
+            deadlines.add(deadline);
         }
         entry.deadline = deadline;
     }

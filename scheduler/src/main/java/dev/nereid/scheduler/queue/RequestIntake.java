@@ -17,8 +17,7 @@ public interface RequestIntake {
     WorkSource source();
 
     /**
-     * Adds a request, if it may still be executed. If this throws, the request does not wait, or is in a batch that an
-     * instance executes all the same.
+     * Adds a request, if it may still be executed.
      *
      * @param mayRun whether the caller runs an idle instance if there is a batch for it
      * @return the handle of that instance with its batch, to be run by the caller at once; or else the outcome for the
@@ -27,8 +26,7 @@ public interface RequestIntake {
     OfferResult offer(ScheduledRequest request, boolean mayRun);
 
     /**
-     * Adds requests together, as {@link #offer} does. If this throws, each does not wait, or is in a batch that an
-     * instance executes all the same.
+     * Adds requests together, as {@link #offer} does.
      *
      * @param mayRun whether the caller runs an idle instance if there is a batch for it
      * @param outcomes receives the outcome for each request; nothing if all are passed to the instance at once

@@ -71,7 +71,7 @@ public final class RequestQueue implements RequestIntake {
         this.idleInstances = new IdleInstances(lock, taker);
         this.unqueued = new UnqueuedBatch(priorities, equalInputs.joinAll(), taker, idleInstances);
         this.batches = new BatchSource(lock, requests, taker, idleInstances, nanoTime);
-        this.deadlineTimer = new DeadlineTimer(lock, timer, this::onTimeout);
+        this.deadlineTimer = new DeadlineTimer(timer, this::onTimeout);
     }
 
     @Override
@@ -135,30 +135,20 @@ public final class RequestQueue implements RequestIntake {
         OfferResult.Outcome outcome;
         InstanceHandle handle;
         Deadline next;
+        boolean offered = false;
         lock.lock();
         try {
             outcome = add(entry);
             handle = entry.level == null ? null : serve(mayRun);
             next = deadlineTimer.reserve(requests.timeouts().next());
-        } catch (RuntimeException
-                | Error e) { // such as no memory: the caller completes the request, and no instance takes it
-            requests.remove(entry);
-            throw e;
+            offered = true;
         } finally {
+            if (!offered) { // the caller completes the request, and no instance takes it
+                requests.remove(entry);
+            }
             lock.unlock();
         }
-        try {
-            deadlineTimer.schedule(next);
-        } catch (RuntimeException | Error e) { // such as no memory
-            lock.lock();
-            try {
-                requests.remove(entry);
-                reclaim(handle);
-            } finally {
-                lock.unlock();
-            }
-            throw e;
-        }
+        schedule(next, handle);
         return handle == null ? outcome : handle;
     }
 
@@ -188,6 +178,7 @@ public final class RequestQueue implements RequestIntake {
         }
         InstanceHandle handle;
         Deadline next;
+        boolean queued = false;
         lock.lock();
         try {
             for (QueueEntry entry : entries) {
@@ -195,25 +186,37 @@ public final class RequestQueue implements RequestIntake {
             }
             handle = taker.isStopped() ? null : serve(mayRun);
             next = deadlineTimer.reserve(requests.timeouts().next());
-        } catch (RuntimeException | Error e) { // such as no memory
-            removeAll(entries);
-            throw e;
+            queued = true;
+        } finally {
+            if (!queued) { // as in offer
+                entries.forEach(requests::remove);
+            }
+            lock.unlock();
+        }
+        schedule(next, handle);
+        return handle;
+    }
+
+    /** Schedules the timeout. If that fails, the instance's own thread executes the batch: the caller does not. */
+    private void schedule(@Nullable Deadline next, @Nullable InstanceHandle acquired) {
+        boolean scheduled = false;
+        try {
+            deadlineTimer.schedule(next);
+            scheduled = true;
+        } finally {
+            if (!scheduled && acquired != null) {
+                reclaim(acquired);
+            }
+        }
+    }
+
+    private void reclaim(InstanceHandle acquired) {
+        lock.lock();
+        try {
+            idleInstances.reclaim(acquired);
         } finally {
             lock.unlock();
         }
-        try {
-            deadlineTimer.schedule(next);
-        } catch (RuntimeException | Error e) { // such as no memory
-            lock.lock();
-            try {
-                removeAll(entries);
-                reclaim(handle);
-            } finally {
-                lock.unlock();
-            }
-            throw e;
-        }
-        return handle;
     }
 
     /** Reads the content of inputs, unless the request was cancelled while it was collected, and its inputs freed. */
@@ -228,21 +231,6 @@ public final class RequestQueue implements RequestIntake {
             return equalInputs.content(request.checked());
         } finally {
             request.release();
-        }
-    }
-
-    @GuardedBy("lock")
-    private void removeAll(List<QueueEntry> entries) {
-        for (int i = 0; i < entries.size(); i++) {
-            requests.remove(entries.get(i));
-        }
-    }
-
-    /** Leaves the batch of an acquired instance to the instance's own thread, since the caller will not run it. */
-    @GuardedBy("lock")
-    private void reclaim(@Nullable InstanceHandle acquired) {
-        if (acquired != null) {
-            idleInstances.reclaim(acquired);
         }
     }
 
@@ -285,11 +273,8 @@ public final class RequestQueue implements RequestIntake {
 
     /** Removes and rejects expired requests; called by the timeout. */
     private void onTimeout() {
-        try {
-            deadlineTimer.schedule(expire());
-        } finally { // also those that were removed before a failure
-            Deadline.rejectAll(expired);
-        }
+        deadlineTimer.schedule(expire());
+        Deadline.rejectAll(expired);
     }
 
     private @Nullable Deadline expire() {

@@ -71,13 +71,7 @@ final class RescheduledRequests {
     }
 
     private void reschedule(InstanceHandle handle, int ended, List<ScheduledRequest> rescheduled) {
-        boolean left;
-        try {
-            left = add(handle, ended, rescheduled);
-        } catch (RuntimeException | Error e) { // such as no memory: none of the requests is in the queue
-            ScheduledRequest.failUnqueued(rescheduled, e);
-            return;
-        }
+        boolean left = add(handle, ended, rescheduled);
         for (int i = 0; i < rescheduled.size(); i++) {
             checkQueued(rescheduled.get(i), left);
         }
@@ -87,14 +81,10 @@ final class RescheduledRequests {
     }
 
     private static void checkQueued(ScheduledRequest request, boolean queued) {
-        try {
-            if (queued) {
-                request.checkQueued();
-            } else {
-                request.reject(SchedulerErrors.noInstance(request.checked()), FailureReason.OTHER);
-            }
-        } catch (RuntimeException | Error e) { // such as no memory for the error: the others are not affected
-            request.failSafely(e);
+        if (queued) {
+            request.checkQueued();
+        } else {
+            request.reject(SchedulerErrors.noInstance(request.checked()), FailureReason.OTHER);
         }
     }
 
@@ -127,14 +117,6 @@ final class RescheduledRequests {
                 idleInstances.wakeOne(nanoTime.getAsLong());
             }
             next = deadlineTimer.reserve(requests.timeouts().next());
-        } catch (RuntimeException | Error e) {
-            for (int i = 0; i < rescheduled.size(); i++) {
-                requests.remove(entry(rescheduled.get(i)));
-            }
-            if (!taker.mayHaveWork()) {
-                idleInstances.wakeAll();
-            }
-            throw e;
         } finally {
             lock.unlock();
         }

@@ -68,16 +68,19 @@ final class UnqueuedBatch implements QueueView {
 
     private @Nullable InstanceHandle acquire(List<ScheduledRequest> requests) {
         InstanceHandle handle = idleInstances.acquireIdle();
+        boolean succeeded = false;
         try {
-            if (taker.takeUnqueued(handle, requests)) {
-                return handle;
+            boolean taken = taker.takeUnqueued(handle, requests);
+            if (!taken) { // all were completed meanwhile
+                idleInstances.addIdle(handle);
             }
-        } catch (RuntimeException | Error e) { // such as no memory
-            idleInstances.reclaim(handle);
-            throw e;
+            succeeded = true;
+            return taken ? handle : null;
+        } finally {
+            if (!succeeded) {
+                idleInstances.reclaim(handle);
+            }
         }
-        idleInstances.addIdle(handle); // all were completed meanwhile
-        return null;
     }
 
     @Override

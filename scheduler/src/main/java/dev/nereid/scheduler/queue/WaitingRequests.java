@@ -95,7 +95,7 @@ final class WaitingRequests {
         return first.request();
     }
 
-    /** Removes and returns all requests; removes none if that throws. */
+    /** Removes and returns all requests. */
     List<ScheduledRequest> drain() {
         List<ScheduledRequest> drained = new ArrayList<>(length());
         for (ScheduledRequest request = poll(); request != null; request = poll()) {

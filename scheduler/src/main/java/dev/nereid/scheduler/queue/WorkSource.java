@@ -93,7 +93,7 @@ public interface WorkSource {
      * Takes another batch for direct execution, as {@link #poll} does, or makes the instance idle again.
      *
      * @param mayRun whether the caller may run another batch
-     * @return whether there is another batch; if not, or if this throws, the caller must not run the instance any more
+     * @return whether there is another batch; if not, the caller must not run the instance any more
      */
     boolean finishDirectRun(InstanceHandle handle, boolean mayRun);
 

@@ -142,7 +142,7 @@ final class CancelActions {
             calls.open(); // the thread may be an event loop: requests to other models must not wait on it
             try {
                 hook.action.run();
-            } catch (Throwable e) {
+            } catch (Throwable e) { // of the backend
                 LOG.atError().setCause(e).log("cancel action of backend failed");
             } finally {
                 calls.close();

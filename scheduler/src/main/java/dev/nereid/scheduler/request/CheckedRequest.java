@@ -72,9 +72,16 @@ public record CheckedRequest(
         return inputs.byteSize();
     }
 
-    /** Frees the memory of the inputs; called exactly once, on any thread. Short, does not block or throw. */
+    /**
+     * Frees the memory of the inputs, and logs errors of that. Called exactly once, on any thread. Short, does not block
+     * or throw.
+     */
     public void releaseInputs() {
-        inputs.release();
+        try {
+            inputs.release();
+        } catch (Throwable e) { // of the client, which may be an embedding program or a plugin
+            RequestLog.error(this, "release of inputs failed", e);
+        }
     }
 
     /** Returns the client memory for an output; {@code null} if the client passed none. */

@@ -20,7 +20,8 @@ public final class Continuations {
     /** Queues requests of one model. */
     public interface Target {
         /**
-         * Queues requests together. Completes requests that cannot be queued; never throws.
+         * Queues requests together. Completes requests that the queue refuses. If this throws, the caller completes the
+         * requests that wait.
          *
          * @param requests created and admitted requests of this model, at least one; valid during the call
          * @param mayRun whether the caller can execute a batch of them itself, later on this thread
@@ -154,17 +155,14 @@ public final class Continuations {
             recent = null;
             try {
                 offer(next);
-            } catch (RuntimeException | Error e) { // such as a failure to find out whether the thread is free
-                ScheduledRequest.failUnqueued(next.requests(), e);
+            } catch (Throwable e) { // such as the end of the stack of a plugin below the observers
+                next.requests().forEach(request -> request.failUnqueued(e));
             }
             keep(next.requests());
         }
     }
 
     private void offer(Group group) {
-        if (group.requests().isEmpty()) {
-            return; // there was no memory for its first request
-        }
         BooleanSupplier idle = free;
         boolean mayRun = idle != null && execution == null && hops < MAX_HOPS && idle.getAsBoolean();
         Runnable acquired = group.target().enqueue(group.requests(), mayRun);

@@ -36,7 +36,7 @@ final class ExecutionMemory {
     private volatile List<Held> held = List.of();
 
     /** The instances of earlier executions of which a response may be open, each once. */
-    private final ArrayList<RequestDrain> earlier = new ArrayList<>(0);
+    private final List<RequestDrain> earlier = new ArrayList<>(0);
 
     /** The sum of the waits before the current one. */
     private long waitedNanos;
@@ -103,7 +103,7 @@ final class ExecutionMemory {
         }
         inputs = all; // neither list is changed from here on
         held = retained;
-        for (int i = 0; i < retained.size(); i++) { // last, since nothing can fail from here on
+        for (int i = 0; i < retained.size(); i++) {
             retained.get(i).memory.retain();
         }
     }
@@ -152,14 +152,9 @@ final class ExecutionMemory {
         return waitedNanos;
     }
 
-    /** Allocates memory for {@link #endExecution}, which must not fail. */
-    void prepareEnd() {
-        earlier.ensureCapacity(earlier.size() + 1);
-    }
-
     /**
      * Ends an execution after which the request is rescheduled, and releases its added inputs. Copies and instance are
-     * kept until {@link #endUnused}. Called after {@link #prepareEnd}.
+     * kept until {@link #endUnused}.
      *
      * @param instanceDrain counts the requests that use the instance of the execution; {@code null} for none
      * @param waited how long the request waited for the execution

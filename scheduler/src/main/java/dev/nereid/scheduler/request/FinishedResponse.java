@@ -168,22 +168,20 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
 
     @Override
     public void close() {
-        if (CLOSED.compareAndSet(this, false, true)) {
+        if (!CLOSED.compareAndSet(this, false, true)) {
+            return;
+        }
+        try {
             if (beforeRelease != null) {
-                runBeforeRelease(beforeRelease);
+                beforeRelease.run();
             }
+        } catch (RuntimeException e) {
+            request.log("check of outputs failed", e);
+        } finally {
             for (int i = 0; i < memory.size(); i++) {
                 memory.get(i).release();
             }
             end(request);
-        }
-    }
-
-    private void runBeforeRelease(Runnable action) {
-        try {
-            action.run();
-        } catch (RuntimeException | Error e) { // the memory is released all the same
-            request.log("check of outputs failed", e);
         }
     }
 

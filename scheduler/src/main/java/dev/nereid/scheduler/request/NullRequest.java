@@ -79,14 +79,14 @@ public final class NullRequest implements Executable {
                     RequestOptions.DEFAULT,
                     other.arrivedNanos());
             this.request = new ScheduledRequest(uncounted, null, checked, DROPPED, other.arrivedNanos());
-        } catch (RuntimeException | Error e) {
+        } catch (RuntimeException e) {
             used.release();
             throw e;
         }
         this.added = added;
         this.states = like.states();
         request.begin();
-        if (shares) { // last, since nothing can fail from here on
+        if (shares) {
             owner.keepInputs();
             owner.retain();
         }

@@ -218,7 +218,7 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
         scope.open();
         try {
             event.deliverTo(observer);
-        } catch (Throwable e) {
+        } catch (Throwable e) { // of the observer, which may belong to an embedding program or a plugin
             request.log("response observer failed", e);
         } finally {
             scope.close();

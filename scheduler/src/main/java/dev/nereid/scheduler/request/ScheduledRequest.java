@@ -226,12 +226,11 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
     }
 
     /**
-     * Closes the cancel actions of the execution, before {@link #reschedule}, and allocates all memory for the new wait.
+     * Closes the cancel actions of the execution, before {@link #reschedule}.
      *
      * @return {@code false} if the request is cancelled, and has to be completed instead
      */
     public boolean closeActions() {
-        prepareEnd();
         return !isCancelled() && cancellation.closeActions();
     }
 
@@ -269,12 +268,11 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
 
     /** Completes a waiting request with an error. Removes it from its queue, and releases its inputs. */
     public boolean reject(InferenceException error, FailureReason reason) {
-        ResponseEvent failure = new ResponseEvent.Failure(error, reason); // after the step it could not fail any more
         if (!latch.completeWaiting()) {
             return false;
         }
         leaveQueue();
-        endWaiting(failure, error, reason);
+        endWaiting(new ResponseEvent.Failure(error, reason), error, reason);
         return true;
     }
 
@@ -286,35 +284,18 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
     }
 
     /**
-     * Completes a request that is not in its queue because of an error of the server. Releases its inputs. Has no
-     * effect on a request that is completed, or executed all the same.
+     * Completes a request that was not queued because of an error of the server. Releases its inputs. Has no effect on
+     * a request that is completed, or executed all the same.
      */
     public void failUnqueued(Throwable cause) {
         log("queueing failed", cause);
         reject(SchedulerErrors.internal(cause), FailureReason.OTHER);
     }
 
-    /** Completes each request like {@link #failUnqueued(Throwable)}, also if that fails for another. */
-    public static void failUnqueued(List<ScheduledRequest> requests, Throwable cause) {
-        for (int i = 0; i < requests.size(); i++) {
-            requests.get(i).failSafely(cause);
-        }
-    }
-
-    /** Completes the request like {@link #failUnqueued(Throwable)}, but never throws. */
-    public void failSafely(Throwable cause) {
-        try {
-            failUnqueued(cause);
-        } catch (RuntimeException | Error e) { // such as no memory for the error
-            model.fatalErrors().check(e);
-        }
-    }
-
     /** Refuses a request that was not queued, unless it is completed, and releases its inputs. */
     public void refuse(InferenceException error) {
-        ResponseEvent refusal = observer -> observer.onRefused(error); // after the step it could not fail any more
         if (latch.completeWaiting()) {
-            endWaiting(refusal, error, FailureReason.REJECTED);
+            endWaiting(observer -> observer.onRefused(error), error, FailureReason.REJECTED);
         }
     }
 
@@ -670,11 +651,6 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         return used == null ? enqueuedNanos : enqueuedNanos - used.waitedNanos();
     }
 
-    /** Allocates memory for {@link #endExecution}, which must not fail. */
-    void prepareEnd() {
-        extra().prepareEnd();
-    }
-
     /**
      * Ends an execution after which the request is rescheduled. Its instance and copied inputs are kept until
      * {@link #endUnused}.
@@ -705,7 +681,7 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         }
         try {
             extra().endUnused(delivery.isStreaming());
-        } catch (Throwable e) {
+        } catch (RuntimeException e) {
             log("release of inputs failed", e);
         }
     }
@@ -755,15 +731,19 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         if (!tryRetain()) {
             throw inputsFreed();
         }
+        boolean leased = false;
         try {
             if (!INPUT_STATE.compareAndSet(this, OPEN, LEASED) && inputState == FREED) {
                 throw inputsFreed();
             }
             ExecutionMemory used = extra;
-            return new InputLease(this::release, used == null ? List.of() : used.retainAdded());
-        } catch (RuntimeException | Error e) {
-            release();
-            throw e;
+            InputLease lease = new InputLease(this::release, used == null ? List.of() : used.retainAdded());
+            leased = true;
+            return lease;
+        } finally {
+            if (!leased) {
+                release();
+            }
         }
     }
 
@@ -803,7 +783,7 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
             if (!usesClientMemory()) {
                 checked.releaseInputs();
             }
-        } catch (Throwable e) {
+        } catch (RuntimeException e) {
             log("release of inputs failed", e);
         }
     }
@@ -835,9 +815,14 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
             if (inputState != FREED || usesClientMemory()) {
                 checked.releaseInputs();
             }
-        } catch (Throwable e) {
+        } catch (RuntimeException e) {
             log("release of inputs failed", e);
+        } finally {
+            endCounts();
         }
+    }
+
+    private void endCounts() {
         if (detached) {
             model.detached().remove(this);
         }

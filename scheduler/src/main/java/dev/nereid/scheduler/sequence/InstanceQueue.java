@@ -146,13 +146,15 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
             return null;
         }
         direct = true;
+        boolean found = false;
         try {
-            direct = serve(acquired, now);
-            return direct ? acquired : null;
-        } catch (RuntimeException | Error e) { // such as no memory
-            endDirect(acquired, now);
-            throw e;
+            found = serve(acquired, now);
+        } finally {
+            if (!found) {
+                endDirect(acquired, now);
+            }
         }
+        return found ? acquired : null;
     }
 
     @Override
@@ -401,14 +403,15 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            if (mayRun && !retired && needingThread == 0 && serve(one, now)) {
-                return true;
+            boolean found = false;
+            try {
+                found = mayRun && !retired && needingThread == 0 && serve(one, now);
+            } finally {
+                if (!found) {
+                    endDirect(one, now);
+                }
             }
-            endDirect(one, now);
-            return false;
-        } catch (RuntimeException | Error e) { // such as no memory
-            endDirect(one, nanoTime.getAsLong());
-            throw e;
+            return found;
         } finally {
             lock.unlock();
         }

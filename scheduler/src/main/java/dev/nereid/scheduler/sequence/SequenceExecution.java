@@ -87,13 +87,9 @@ final class SequenceExecution implements Executable, Runnable {
 
     @Override
     public @Nullable Runnable released(boolean rescheduled, @Nullable Runnable before) {
-        try {
-            SequenceStates states = sequence.states();
-            if (states != null) {
-                states.endUse();
-            }
-        } catch (RuntimeException | Error e) { // such as no memory: the sequence goes on
-            owner.failed("states of a sequence not moved", e);
+        SequenceStates states = sequence.states();
+        if (states != null) {
+            states.endUse();
         }
         if (rescheduled) { // it is a waiting request now
             return before;

@@ -112,17 +112,12 @@ final class SequenceExecutions {
     private void releaseOne(SequenceExecution execution) {
         try {
             released(execution.sequence(), execution.request());
-        } catch (RuntimeException | Error e) { // such as no memory: the others of the batch are not affected
-            failed("end of a sequence's execution failed", e);
+        } catch (RuntimeException e) { // the others of the batch are not affected
+            LOG.atError()
+                    .addKeyValue("model", inputs.modelName())
+                    .setCause(e)
+                    .log("end of a sequence's execution failed (model '{}')", inputs.modelName());
         }
-    }
-
-    /** Logs an unexpected failure. Called with the lock or without. */
-    void failed(String event, Throwable cause) {
-        LOG.atError()
-                .addKeyValue("model", inputs.modelName())
-                .setCause(cause)
-                .log(event + " (model '{}')", inputs.modelName());
     }
 
     private void released(LiveSequence sequence, ScheduledRequest request) {

@@ -95,7 +95,7 @@ final class SequenceLock extends ReentrantLock {
     private static void run(Runnable action) {
         try {
             action.run();
-        } catch (RuntimeException | Error e) {
+        } catch (RuntimeException e) {
             LOG.atError().setCause(e).log("action of sequences failed");
         }
     }

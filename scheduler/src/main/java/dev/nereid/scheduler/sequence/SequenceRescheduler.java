@@ -48,8 +48,8 @@ final class SequenceRescheduler implements Rescheduler {
             if (channel != null && paused) {
                 channel.alsoWhenReady(() -> resume(entry));
             }
-        } catch (RuntimeException | Error e) { // such as no memory: the others are not affected
-            request.failSafely(e);
+        } catch (RuntimeException e) { // of the flow of its client: the others are not affected
+            request.failUnqueued(e);
         }
     }
 

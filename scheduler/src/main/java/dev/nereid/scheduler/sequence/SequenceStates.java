@@ -198,7 +198,7 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
                     moveOut(i, value);
                 } catch (InferenceException e) { // no memory: it stays there, and is counted there
                     return;
-                } catch (RuntimeException | Error e) { // such as memory that its backend has freed
+                } catch (RuntimeException e) { // such as memory that its backend has freed
                     LOG.atError()
                             .addKeyValue("state", value.input.name())
                             .setCause(e)
@@ -213,13 +213,7 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
     @SuppressWarnings("ReferenceEquality") // Each execution stores a value of its own.
     private void moveOut(int index, Present value) {
         Tensor present = value.input.tensor();
-        TensorBuffer buffer = memory.allocate(present);
-        try {
-            memory.copy(present, buffer);
-        } catch (RuntimeException | Error e) {
-            buffer.close();
-            throw e;
-        }
+        TensorBuffer buffer = memory.copy(present);
         Tensor copy = Tensor.of(value.input.name(), present.type(), present.shape(), buffer.segment(), buffer.place());
         Present moved = new Present(new NamedTensor(value.input.name(), copy), ReferenceCountedMemory.of(buffer), null);
         boolean isMoved;

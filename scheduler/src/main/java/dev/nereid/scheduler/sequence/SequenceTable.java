@@ -336,13 +336,7 @@ final class SequenceTable {
     /** Completes a request that was removed, when the lock is released. */
     void rejectLater(ScheduledRequest request, InferenceException error) {
         FailureReason reason = error.code() == ErrorCode.CANCELLED ? FailureReason.CANCELED : FailureReason.REJECTED;
-        lock.later(() -> {
-            try {
-                request.reject(error, reason);
-            } catch (RuntimeException | Error e) { // such as no memory: the others are not affected
-                request.failSafely(e);
-            }
-        });
+        lock.later(() -> request.reject(error, reason));
     }
 
     /** Frees slot and memory of a sequence that has ended and has no more requests. */

@@ -105,20 +105,7 @@ final class SequenceTimes {
         }
         scheduled = true;
         scheduledNanos = nanos;
-        lock.later(() -> scheduleNow(nanos));
-    }
-
-    private void scheduleNow(long nanos) {
-        try {
-            timeout.scheduleAtLatest(nanos);
-        } catch (RuntimeException | Error e) { // such as no memory: the next schedule tries again
-            lock.lock();
-            try {
-                scheduled = false;
-            } finally {
-                lock.unlock();
-            }
-        }
+        lock.later(() -> timeout.scheduleAtLatest(nanos));
     }
 
     void close() {

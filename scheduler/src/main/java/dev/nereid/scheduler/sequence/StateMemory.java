@@ -128,23 +128,14 @@ final class StateMemory {
     }
 
     /**
-     * Allocates memory for a value: on the device where it lies, or on the host.
+     * Copies a value: on the device where it lies, or on the host.
      *
-     * @throws dev.nereid.api.InferenceException if there is none
+     * @throws dev.nereid.api.InferenceException if there is no memory, or a device failed
      */
-    TensorBuffer allocate(Tensor value) {
+    TensorBuffer copy(Tensor value) {
         MemoryPlace place = value.place();
-        return memory.allocate(value.byteSize(), place.isHost() ? MemoryPlace.HOST : place);
-    }
-
-    /**
-     * Copies a value.
-     *
-     * @param to memory of its size
-     * @throws dev.nereid.api.InferenceException if a device failed
-     */
-    void copy(Tensor value, TensorBuffer to) {
-        DeviceCopies.copy(value, to.place(), to.segment(), memory);
+        TensorBuffer buffer = memory.allocate(value.byteSize(), place.isHost() ? MemoryPlace.HOST : place);
+        return DeviceCopies.filled(buffer, data -> DeviceCopies.copy(value, buffer.place(), data, memory));
     }
 
     /** Called without a lock when a sequence has another value than the one in a buffer. */

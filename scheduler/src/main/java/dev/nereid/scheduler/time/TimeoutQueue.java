@@ -61,7 +61,7 @@ public final class TimeoutQueue implements Timer {
         for (QueuedTimeout expired = pollExpired(nowNanos); expired != null; expired = pollExpired(nowNanos)) {
             try {
                 expired.action.run();
-            } catch (Throwable e) { // the timer serves all models, and must outlive the failure of one
+            } catch (Throwable e) { // the timer serves all models, and goes on after the failure of one
                 fatalErrors.check(e);
                 LOG.atError().setCause(e).log("action of timeout failed");
             }

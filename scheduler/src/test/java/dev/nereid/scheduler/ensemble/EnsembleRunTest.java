@@ -370,6 +370,28 @@ class EnsembleRunTest {
         assertThat(steps.closed).hasValue(1);
     }
 
+    /** The stack belongs to the plugin that sends the response of the step before. */
+    @Test
+    void failsWithAStepWhoseSubmissionUsesUpTheStack() {
+        step("first I=IN O=mid");
+        step("second I=mid O=OUT");
+        start("OUT");
+        send(1);
+        steps.executeDirectly(call -> {
+            call.request.release().run();
+            throw new StackOverflowError("deep");
+        });
+        call(0).respond(Map.of("O", 2L), true);
+
+        assertThat(client.error).isNotNull().satisfies(error -> {
+            assertThat(error.code()).isEqualTo(ErrorCode.INTERNAL);
+            assertThat(error.publicMessage())
+                    .isEqualTo("in ensemble 'e', internal error: java.lang.StackOverflowError: deep");
+        });
+        assertThat(scheduler.inFlight()).isZero();
+        assertThat(steps.closed).hasValue(1);
+    }
+
     @Test
     void cancelsItsSteps() {
         step("first I=IN O=mid");

@@ -42,7 +42,7 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Failures during direct execution. */
+/** Failures during direct execution, such as the end of the stack of a plugin that submits. */
 @Timeout(60)
 final class DirectExecutionFailureTest {
     private static final BatchingPolicy BY_TWOS =
@@ -56,7 +56,7 @@ final class DirectExecutionFailureTest {
             .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE)))
             .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(Shape.VARIABLE)))
             .build();
-    private final OutOfMemoryError noMemory = new OutOfMemoryError("for a test");
+    private final StackOverflowError overflow = new StackOverflowError("for a test");
     private final FakeClock clock = new FakeClock();
 
     /** Which reading of the clock fails, counted from now; below 1 for none. */
@@ -90,7 +90,7 @@ final class DirectExecutionFailureTest {
             RecordingObserver observer = submit(scheduler, request("second"));
 
             assertThat(faulty).as("failed once").isFalse();
-            observer.assertError(ErrorCode.INTERNAL, "internal error: " + noMemory);
+            observer.assertError(ErrorCode.INTERNAL, "internal error: " + overflow);
             assertThat(waiting.isSilent()).isTrue();
             door.open.countDown();
             submit(scheduler, request("third")).await().response();
@@ -124,7 +124,7 @@ final class DirectExecutionFailureTest {
         try (ModelScheduler scheduler = start(BatchingPolicy.NONE, 1, ExecutionLimiter.OFF)) {
             failing.set(2); // the first returns when it is queued
 
-            submit(scheduler, request("first")).assertError(ErrorCode.INTERNAL, "internal error: " + noMemory);
+            submit(scheduler, request("first")).assertError(ErrorCode.INTERNAL, "internal error: " + overflow);
 
             assertThat(scheduler.waiting()).isZero();
             submit(scheduler, request("second")).response();
@@ -202,7 +202,7 @@ final class DirectExecutionFailureTest {
 
     private long now() {
         if (failing.getAndDecrement() == 1) {
-            throw noMemory;
+            throw overflow;
         }
         return clock.getAsLong();
     }
@@ -234,7 +234,7 @@ final class DirectExecutionFailureTest {
             @Override
             public int size() {
                 if (faulty.compareAndSet(true, false)) {
-                    throw noMemory;
+                    throw overflow;
                 }
                 return super.size();
             }

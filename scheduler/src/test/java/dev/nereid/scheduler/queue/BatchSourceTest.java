@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 
 /** Direct execution when taking a batch fails. */
 final class BatchSourceTest {
-    private final OutOfMemoryError noMemory = new OutOfMemoryError("for a test");
+    private final StackOverflowError overflow = new StackOverflowError("for a test");
 
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
@@ -45,7 +45,7 @@ final class BatchSourceTest {
 
     /** Fails when its load is read for the choice of the instance to wake. */
     private final InstanceHandle faulty = source.register(() -> {}, () -> {
-        throw noMemory;
+        throw overflow;
     });
 
     BatchSourceTest() {
@@ -63,14 +63,14 @@ final class BatchSourceTest {
 
     @Test
     void throwsToTheDirectThreadAndWakesTheInstanceThread() {
-        assertThatThrownBy(() -> source.finishDirectRun(direct, true)).isSameAs(noMemory);
+        assertThatThrownBy(() -> source.finishDirectRun(direct, true)).isSameAs(overflow);
 
         checkLeftToTheInstanceThread();
     }
 
     @Test
     void wakesTheInstanceThreadIfNoOtherCanBeWoken() {
-        assertThatThrownBy(() -> source.finishDirectRun(direct, false)).isSameAs(noMemory);
+        assertThatThrownBy(() -> source.finishDirectRun(direct, false)).isSameAs(overflow);
 
         assertThat(direct.waiting).as("waiting").isFalse();
         direct.taken.add(requests.poll());
@@ -79,7 +79,7 @@ final class BatchSourceTest {
 
     @Test
     void throwsToTheOfferingThreadAndWakesTheInstanceThread() {
-        assertThatThrownBy(() -> idleInstances.serveDirectly(direct, 0)).isSameAs(noMemory);
+        assertThatThrownBy(() -> idleInstances.serveDirectly(direct, 0)).isSameAs(overflow);
 
         checkLeftToTheInstanceThread();
     }

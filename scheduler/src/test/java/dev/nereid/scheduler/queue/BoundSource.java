@@ -368,7 +368,7 @@ public final class BoundSource implements WorkSource {
         private void released(boolean rescheduled) {
             if (failingOnce) {
                 failingOnce = false;
-                throw new OutOfMemoryError("for a test");
+                throw new IllegalStateException("for a test");
             }
             if (rescheduled) {
                 return;

@@ -1,7 +1,6 @@
 package dev.nereid.scheduler.queue;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
@@ -24,17 +23,17 @@ final class ExpiredRequestsTest {
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
     private final ModelSettings model = ModelSettings.builder("m", 1).build();
-    private final Queue<Throwable> failures = new ArrayDeque<>();
+    private final Queue<RuntimeException> failures = new ArrayDeque<>();
     private final ModelScope scope = Scopes.of(model, memory, this::now);
     private final List<RecordingObserver> observers = new ArrayList<>();
     private final List<Deadline> expired = new ArrayList<>();
 
     private long now() {
-        return switch (failures.poll()) {
-            case Error error -> throw error;
-            case RuntimeException error -> throw error;
-            case null, default -> 0;
-        };
+        RuntimeException failure = failures.poll();
+        if (failure != null) {
+            throw failure;
+        }
+        return 0;
     }
 
     private void add(int count) {
@@ -45,20 +44,6 @@ final class ExpiredRequestsTest {
                     new ScheduledRequest(scope, null, Requests.to(model, memory).of(1), observer, 0);
             expired.add(new Deadline(new QueueEntry(request, null, _ -> {}), Deadline.Cause.TIMEOUT, 0));
         }
-    }
-
-    @Test
-    void anErrorLosesNoRequestThatFollows() {
-        add(3);
-        failures.add(new OutOfMemoryError("Java heap space"));
-
-        assertThatThrownBy(() -> Deadline.rejectAll(expired)).isInstanceOf(OutOfMemoryError.class);
-        Deadline.rejectAll(expired);
-
-        assertThat(expired).isEmpty();
-        observers
-                .subList(1, 3)
-                .forEach(observer -> observer.assertError(ErrorCode.UNAVAILABLE, "Request timeout expired"));
     }
 
     @Test
