@@ -98,8 +98,7 @@ final class RequestSubmitter implements Continuations.Target {
     }
 
     /** Refuses, queues or executes a request, or looks it up in the cache. */
-    private void schedule(
-            ScheduledRequest request, ResponseObserver observer, WaitingCalls.@Nullable Call call) {
+    private void schedule(ScheduledRequest request, ResponseObserver observer, WaitingCalls.@Nullable Call call) {
         Continuations scope = Continuations.current();
         if (!scope.isOpen()) { // requests that follow from one batch are queued together, and read the clock then
             request.queuedAt(model.nanoTime().getAsLong());
@@ -177,27 +176,30 @@ final class RequestSubmitter implements Continuations.Target {
     }
 
     @Override
-    public @Nullable Runnable enqueue(List<ScheduledRequest> requests, boolean mayRun) {
+    public void enqueue(List<ScheduledRequest> requests, boolean mayRun) {
         long now = model.nanoTime().getAsLong();
         for (int i = 0; i < requests.size(); i++) {
             requests.get(i).queuedAt(now);
         }
         if (cache == null || !queue.isOpen()) {
-            return offer(requests, mayRun && mayRun());
+            offer(requests, mayRun && mayRun());
+            return;
         }
         for (int i = 0; i < requests.size(); i++) {
             submitTo(cache, requests.get(i));
         }
-        return null;
     }
 
     /** Queues requests together. */
-    private @Nullable Runnable offer(List<ScheduledRequest> requests, boolean mayRun) {
+    private void offer(List<ScheduledRequest> requests, boolean mayRun) {
         for (int i = 0; i < requests.size(); i++) {
             requests.get(i).attach();
         }
         List<OfferResult> outcomes = new ArrayList<>(requests.size());
         InstanceHandle handle = queue.offerAll(requests, mayRun, outcomes);
+        if (handle != null) { // before anything that may fail: the instance has no other thread
+            Continuations.current().runLater(handle.directRun());
+        }
         for (int i = 0; i < outcomes.size(); i++) {
             switch (outcomes.get(i)) {
                 case InstanceHandle _ -> {}
@@ -205,7 +207,6 @@ final class RequestSubmitter implements Continuations.Target {
                 case OfferResult.Outcome outcome -> refuse(requests.get(i), outcome, false);
             }
         }
-        return handle == null ? null : handle.directRun();
     }
 
     private static void submitTo(CachedSubmission submission, ScheduledRequest request) {

@@ -79,7 +79,7 @@ final class BoundScheduler implements Scheduler, Continuations.Target {
     }
 
     @Override
-    public Runnable enqueue(List<ScheduledRequest> requests, boolean mayRun) {
+    public void enqueue(List<ScheduledRequest> requests, boolean mayRun) {
         for (ScheduledRequest request : requests) {
             request.attach();
             Sequence position = request.checked().options().sequence().orElseThrow();
@@ -90,7 +90,6 @@ final class BoundScheduler implements Scheduler, Continuations.Target {
                         FailureReason.REJECTED);
             }
         }
-        return null;
     }
 
     /** Returns the number of sequences that have not ended. */

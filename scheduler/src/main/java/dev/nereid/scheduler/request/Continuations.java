@@ -24,11 +24,9 @@ public final class Continuations {
          * requests that wait.
          *
          * @param requests created and admitted requests of this model, at least one; valid during the call
-         * @param mayRun whether the caller can execute a batch of them itself, later on this thread
-         * @return the execution that the caller has to run; {@code null} if other threads execute the requests
+         * @param mayRun whether the calling thread can execute a batch of them, which is passed to {@link #runLater}
          */
-        @Nullable
-        Runnable enqueue(List<ScheduledRequest> requests, boolean mayRun);
+        void enqueue(List<ScheduledRequest> requests, boolean mayRun);
     }
 
     /** The requests of one target, in their order. */
@@ -165,10 +163,12 @@ public final class Continuations {
     private void offer(Group group) {
         BooleanSupplier idle = free;
         boolean mayRun = idle != null && execution == null && hops < MAX_HOPS && idle.getAsBoolean();
-        Runnable acquired = group.target().enqueue(group.requests(), mayRun);
-        if (acquired != null) {
-            execution = acquired;
-        }
+        group.target().enqueue(group.requests(), mayRun);
+    }
+
+    /** Runs an execution by the next {@link #run}. Called by a target for one execution, if it may run one. */
+    public void runLater(Runnable acquired) {
+        execution = acquired;
     }
 
     /** Keeps a list for the next requests, so that not every batch grows a new one. */
