@@ -9,6 +9,7 @@ import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.client.CausingRequest;
 import dev.nereid.scheduler.handle.Reachability;
 import dev.nereid.scheduler.handle.SenderHandle;
+import dev.nereid.scheduler.handle.StackReserve;
 import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.MemoryRanges;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
@@ -395,6 +396,7 @@ final class BackendRequest extends CheckedRequestView
 
     @Override
     public void fail(BackendException error) {
+        StackReserve.require();
         failed = true;
         scheduled().complete(ResponseEvent.Failure.of(error, FailureReason.BACKEND), execution);
     }

@@ -6,6 +6,7 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.api.call.CallChain;
 import dev.nereid.api.call.Hold;
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.handle.StackReserve;
 import dev.nereid.scheduler.memory.OutputFences;
 import dev.nereid.scheduler.memory.OutputReceiver;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
@@ -739,11 +740,13 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
     private final class Deferred implements DeferredExecution {
         @Override
         public void complete() {
+            StackReserve.require();
             end(null, scope.model().nanoTime().getAsLong());
         }
 
         @Override
         public void fail(BackendException error) {
+            StackReserve.require();
             end(
                     ResponseEvent.Failure.of(error, FailureReason.BACKEND),
                     scope.model().nanoTime().getAsLong());

@@ -19,6 +19,7 @@ final class LeaseHandle implements Runnable {
 
     @Override
     public void run() {
+        StackReserve.require();
         try {
             lease.run();
         } finally {

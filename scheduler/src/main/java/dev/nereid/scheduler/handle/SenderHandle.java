@@ -54,6 +54,7 @@ public final class SenderHandle implements ResponseSender {
 
     @Override
     public void send(InferenceResponse response) {
+        StackReserve.require();
         try {
             sender.send(own(response));
         } finally {
@@ -63,6 +64,7 @@ public final class SenderHandle implements ResponseSender {
 
     @Override
     public void complete(InferenceResponse last) {
+        StackReserve.require();
         try {
             sender.complete(own(last));
         } finally {
@@ -73,6 +75,7 @@ public final class SenderHandle implements ResponseSender {
 
     @Override
     public void sendError(BackendException error) {
+        StackReserve.require();
         try {
             sender.sendError(error);
         } finally {
@@ -82,6 +85,7 @@ public final class SenderHandle implements ResponseSender {
 
     @Override
     public void complete() {
+        StackReserve.require();
         try {
             sender.complete();
         } finally {
@@ -92,6 +96,7 @@ public final class SenderHandle implements ResponseSender {
 
     @Override
     public void fail(BackendException error) {
+        StackReserve.require();
         try {
             sender.fail(error);
         } finally {

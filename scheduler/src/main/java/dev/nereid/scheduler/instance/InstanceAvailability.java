@@ -2,6 +2,7 @@ package dev.nereid.scheduler.instance;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.scheduler.handle.StackReserve;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -53,6 +54,7 @@ public final class InstanceAvailability {
     }
 
     private void set(@Nullable Problem next) {
+        StackReserve.require(); // of the backend
         if (takes(problem.getAndSet(next)) != takes(next)) {
             listener.run();
         }

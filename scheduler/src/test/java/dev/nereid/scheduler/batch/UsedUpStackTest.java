@@ -4,15 +4,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.Execution;
 import dev.nereid.scheduler.FakeInstance;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -32,6 +39,16 @@ final class UsedUpStackTest {
         RESPOND
     }
 
+    /** A call of a backend that completes a request. */
+    enum Completion {
+        SENDER_COMPLETE,
+        SENDER_SEND,
+        SENDER_FAIL,
+        REQUEST_FAIL,
+        DEFERRED_COMPLETE,
+        DEFERRED_FAIL
+    }
+
     private final ModelSettings model = ModelSettings.builder("m", 1)
             .maxBatchSize(8)
             .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
@@ -44,6 +61,14 @@ final class UsedUpStackTest {
     void losesNoRequestAndNoMemory(Call call) throws InterruptedException {
         execute(batch -> call(call, batch)); // loads the classes
         execute(batch -> callFromTheEnd(() -> call(call, batch)));
+    }
+
+    /** Without enough stack the call changes nothing. */
+    @ParameterizedTest
+    @EnumSource
+    void losesNoCompletion(Completion completion) throws InterruptedException {
+        execute(batch -> prepare(completion, batch).run()); // loads the classes
+        execute(batch -> callFromTheEnd(prepare(completion, batch)));
     }
 
     @ParameterizedTest
@@ -87,6 +112,46 @@ final class UsedUpStackTest {
             case GATHER -> batch.gather("IN");
             case RESPOND -> batch.requests().getFirst().response().allocate("OUT", DataType.FP32, PAIRS.withFirst(1));
         }
+    }
+
+    private static Runnable prepare(Completion completion, Batch batch) {
+        InferenceRequest request = batch.requests().getFirst();
+        BackendException error = new BackendException(ErrorCode.INTERNAL, "of a test");
+        return switch (completion) {
+            case SENDER_COMPLETE -> {
+                ResponseSender sender = request.sender();
+                InferenceResponse response = response(sender);
+                yield () -> sender.complete(response);
+            }
+            case SENDER_SEND -> {
+                ResponseSender sender = request.sender();
+                InferenceResponse response = response(sender);
+                AtomicBoolean sent = new AtomicBoolean();
+                yield () -> {
+                    if (!sent.get()) {
+                        sender.send(response);
+                        sent.set(true);
+                    }
+                    sender.complete();
+                };
+            }
+            case SENDER_FAIL -> {
+                ResponseSender sender = request.sender();
+                yield () -> sender.fail(error);
+            }
+            case REQUEST_FAIL -> () -> request.fail(error);
+            case DEFERRED_COMPLETE -> batch.defer()::complete;
+            case DEFERRED_FAIL -> {
+                DeferredExecution execution = batch.defer();
+                yield () -> execution.fail(error);
+            }
+        };
+    }
+
+    private static InferenceResponse response(ResponseSender sender) {
+        InferenceResponse response = sender.newResponse();
+        response.allocate("OUT", DataType.FP32, PAIRS.withFirst(1));
+        return response;
     }
 
     private void execute(FakeInstance.Execution backend) throws InterruptedException {

@@ -13,6 +13,7 @@ import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.call.CallChain;
 import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.scheduler.client.RunningExecution;
+import dev.nereid.scheduler.handle.StackReserve;
 import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.server.repository.ModelKey;
@@ -233,6 +234,7 @@ final class OutgoingRequest implements ModelRequest {
     }
 
     private void send(ModelResponseObserver observer, CallChain waiting) {
+        StackReserve.require();
         if (sent) {
             throw new IllegalStateException("request to model '" + model + "': sent before (expected: sent once)");
         }
