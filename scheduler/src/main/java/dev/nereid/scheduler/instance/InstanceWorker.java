@@ -370,10 +370,13 @@ public final class InstanceWorker implements Runnable {
      */
     private void runDirectly() {
         int batches = 1;
-        while (runDirectly(batches < MAX_DIRECT_BATCHES)) {
-            batches++;
+        try {
+            while (runDirectly(batches < MAX_DIRECT_BATCHES)) {
+                batches++;
+            }
+        } finally { // as in workAndContinue
+            Continuations.current().run();
         }
-        Continuations.current().run();
     }
 
     /** Executes the batch of the handle on a submitting thread; returns whether it took another one. */
