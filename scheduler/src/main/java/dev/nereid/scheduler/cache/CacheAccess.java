@@ -34,17 +34,6 @@ public record CacheAccess(ResponseCache cache, Executor background, Supplier<Opt
     }
 
     /**
-     * Returns the access of one load of a model.
-     *
-     * @param changed the identity of the content of the load
-     * @return the same cache with this identity
-     */
-    public CacheAccess withLoadId(String changed) {
-        Optional<String> constant = Optional.of(changed);
-        return withLoadIds(() -> constant);
-    }
-
-    /**
      * Returns the access of a model that executes requests by other models, which may be loaded again.
      *
      * @param changing returns the identity of the content of all these models; empty if it is not known

@@ -33,11 +33,6 @@ record StepPlan(
         List<RequestedOutput> requested,
         List<RequestedOutput> requestedOnHost,
         int[] readers) {
-    /** Returns the number of decoupled steps on which its outputs depend. */
-    int outputDepth() {
-        return decoupled ? depth + 1 : depth;
-    }
-
     /** Returns the place of an output among the mapped outputs of the step; below 0 if the step does not map it. */
     int outputIndex(String name, int guess) {
         if (guess < outputs.length && outputs[guess].equals(name)) {
