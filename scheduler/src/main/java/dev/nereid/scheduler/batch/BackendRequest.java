@@ -274,21 +274,21 @@ final class BackendRequest extends CheckedRequestView
     }
 
     @Override
-    public void copyPresent(String output, Tensor to) {
-        copyPresent(output, to, 0, 1);
+    public void copyPresent(String output, Tensor target) {
+        copyPresent(output, target, 0, 1);
     }
 
     /** Copies the present value to one of the equal parts of a new one. */
-    void copyPresent(String output, Tensor to, int part, int parts) {
+    void copyPresent(String output, Tensor target, int part, int parts) {
         StateSink sink = inputs.isNull() ? null : inputs.states();
         Tensor present = sink == null ? null : sink.present(output);
-        if (sink != null && present != null && to.type().isFixedSize()) {
-            long size = to.byteSize() / parts;
+        if (sink != null && present != null && target.type().isFixedSize()) {
+            long size = target.byteSize() / parts;
             long copied = Math.min(size, present.byteSize());
             DeviceCopies.copy(
                     DeviceCopies.bytesOf(present, copied),
-                    to.place(),
-                    to.data().asSlice(part * size, copied),
+                    target.place(),
+                    target.data().asSlice(part * size, copied),
                     scheduled().model().memory());
             sink.copied(1);
         }
@@ -563,9 +563,9 @@ final class BackendRequest extends CheckedRequestView
 
     /** Releases the execution, with the parameters and the result of {@link Executable#released}. */
     @Nullable
-    Runnable released(boolean again, @Nullable Runnable before) {
+    Runnable released(boolean waits, @Nullable Runnable before) {
         try {
-            return inputs.released(again, before);
+            return inputs.released(waits, before);
         } catch (RuntimeException e) { // the other requests are released all the same
             scheduled().log("release of execution failed", e);
             return before;

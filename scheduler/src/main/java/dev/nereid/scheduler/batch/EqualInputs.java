@@ -104,13 +104,13 @@ public final class EqualInputs {
     }
 
     /** Returns whether two requests may share a batch. Reads no memory of inputs. */
-    public boolean join(Candidate one, Candidate other) {
+    public boolean join(Candidate first, Candidate second) {
         if (always) {
             return true;
         }
-        List<NamedTensor> inputs = one.checked().inputs();
-        List<NamedTensor> others = other.checked().inputs();
-        if (inputs.size() != others.size() || !sameContent(one.content(), other.content())) {
+        List<NamedTensor> inputs = first.checked().inputs();
+        List<NamedTensor> others = second.checked().inputs();
+        if (inputs.size() != others.size() || !sameContent(first.content(), second.content())) {
             return false;
         }
         for (int i = 0; i < inputs.size(); i++) {
@@ -121,24 +121,24 @@ public final class EqualInputs {
         return true;
     }
 
-    private boolean join(NamedTensor one, NamedTensor other) {
-        if (!one.name().equals(other.name())) {
+    private boolean join(NamedTensor first, NamedTensor second) {
+        if (!first.name().equals(second.name())) {
             return false;
         }
-        Shape shape = one.tensor().shape();
-        return switch (rules.getOrDefault(one.name(), Rule.NOTHING)) {
+        Shape shape = first.tensor().shape();
+        return switch (rules.getOrDefault(first.name(), Rule.NOTHING)) {
             case NOTHING -> true;
-            case SHAPE -> sameShape(shape, other.tensor().shape());
-            case CONTENT -> shape.equals(other.tensor().shape());
+            case SHAPE -> sameShape(shape, second.tensor().shape());
+            case CONTENT -> shape.equals(second.tensor().shape());
         };
     }
 
-    private boolean sameShape(Shape one, Shape other) {
-        if (one.rank() != other.rank()) {
+    private boolean sameShape(Shape first, Shape second) {
+        if (first.rank() != second.rank()) {
             return false;
         }
-        for (int i = batchDims; i < one.rank(); i++) {
-            if (one.dim(i) != other.dim(i)) {
+        for (int i = batchDims; i < first.rank(); i++) {
+            if (first.dim(i) != second.dim(i)) {
                 return false;
             }
         }

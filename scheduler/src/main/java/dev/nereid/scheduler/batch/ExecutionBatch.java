@@ -348,8 +348,8 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
     }
 
     /** Returns the shape of an output of the batch for its only request. */
-    private Shape shapeOfSingle(String output, Shape given) {
-        return ScatteredParts.ofSingle(scope.model(), scope.outputs().get(output), scheduled, given);
+    private Shape shapeOfSingle(String output, Shape shape) {
+        return ScatteredParts.ofSingle(scope.model(), scope.outputs().get(output), scheduled, shape);
     }
 
     private OutputSpec check(BatchOutputs all, String output, DataType type, Shape shape) {
@@ -427,9 +427,9 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         }
 
         @Override
-        public void copyPresent(String output, Tensor to) {
+        public void copyPresent(String output, Tensor target) {
             for (int i = 0; i < executed.length; i++) {
-                executed[i].copyPresent(output, to, i, executed.length);
+                executed[i].copyPresent(output, target, i, executed.length);
             }
         }
 

@@ -69,11 +69,11 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
         }
     }
 
-    private static void copyHost(MemorySegment from, MemorySegment to) {
+    private static void copyHost(MemorySegment from, MemorySegment target) {
         if (ClientMemory.isClientMemory(from)) {
-            ClientMemory.copy(from, to);
+            ClientMemory.copy(from, target);
         } else {
-            to.copyFrom(from);
+            target.copyFrom(from);
         }
     }
 
@@ -86,13 +86,13 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
         return new InputMemory(Tensor.of(derived.type(), shape, buffer.segment()), ReferenceCountedMemory.of(buffer));
     }
 
-    private static void copy(TensorMemory memory, List<Tensor> parts, MemoryPlace place, MemorySegment to) {
+    private static void copy(TensorMemory memory, List<Tensor> parts, MemoryPlace place, MemorySegment target) {
         long at = 0;
         for (Tensor part : parts) {
             if (place.isHost() && part.place().isHost()) {
-                MemorySegment.copy(part.data(), 0, to, at, part.byteSize());
+                MemorySegment.copy(part.data(), 0, target, at, part.byteSize());
             } else {
-                DeviceCopies.copy(part, place, to.asSlice(at, part.byteSize()), memory);
+                DeviceCopies.copy(part, place, target.asSlice(at, part.byteSize()), memory);
             }
             at += part.byteSize();
         }

@@ -143,16 +143,16 @@ final class OutputPlacement {
         }
     }
 
-    private static void copy(ModelScope model, Output output, MemorySegment to, MemoryPlace place) {
+    private static void copy(ModelScope model, Output output, MemorySegment target, MemoryPlace place) {
         Tensor tensor = output.content();
         if (!place.isHost()) {
             DeviceMemory device = OutputChecks.device(model, output.name(), place);
-            DeviceCopies.toDevice(tensor, device, to, model.memory());
+            DeviceCopies.toDevice(tensor, device, target, model.memory());
         } else if (tensor.place().isHost()) {
-            ClientMemory.copy(tensor.data(), to);
+            ClientMemory.copy(tensor.data(), target);
         } else {
             try (TensorBuffer between = OutputChecks.copyToHost(model, output.name(), tensor)) {
-                ClientMemory.copy(between.segment(), to);
+                ClientMemory.copy(between.segment(), target);
             }
         }
     }

@@ -59,7 +59,7 @@ public final class OutputTracker {
 
     /** Receives reports of unexpected outputs. */
     interface Reports {
-        void report(ModelSettings settings, OutputSpec output, String configured, String given, String problem);
+        void report(ModelSettings settings, OutputSpec output, String configured, String actual, String problem);
     }
 
     /**
@@ -152,29 +152,29 @@ public final class OutputTracker {
     }
 
     /** Reports an output. A failure of the report does not fail the request. */
-    private void report(OutputSpec output, String configured, String given, String problem) {
+    private void report(OutputSpec output, String configured, String actual, String problem) {
         if (strict) {
             throw SchedulerErrors.output(
-                    settings, output.tensor().name(), given + " (expected: " + configured + "): " + problem);
+                    settings, output.tensor().name(), actual + " (expected: " + configured + "): " + problem);
         }
-        BestEffort.run("report of an output", () -> reports.report(settings, output, configured, given, problem));
+        BestEffort.run("report of an output", () -> reports.report(settings, output, configured, actual, problem));
     }
 
     private static void log(
-            ModelSettings settings, OutputSpec output, String configured, String given, String problem) {
+            ModelSettings settings, OutputSpec output, String configured, String actual, String problem) {
         LOG.atWarn()
                 .addKeyValue("model", settings.name())
                 .addKeyValue("version", settings.version())
                 .addKeyValue("output", Quoted.text(output.tensor().name()))
                 .addKeyValue("configured", configured)
-                .addKeyValue("given", given)
+                .addKeyValue("given", actual)
                 .log(
                         problem + " (model '{}', version {}, output '{}', configured {}, given {})",
                         settings.name(),
                         settings.version(),
                         output.tensor().name(),
                         configured,
-                        given);
+                        actual);
     }
 
     private boolean isNew(OutputSpec output, int what) {

@@ -39,12 +39,12 @@ final class ScatteredParts {
      * @param single the only request
      * @param given the shape as the backend gave it
      */
-    static Shape ofSingle(ModelScope model, @Nullable OutputSpec output, List<ScheduledRequest> single, Shape given) {
+    static Shape ofSingle(ModelScope model, @Nullable OutputSpec output, List<ScheduledRequest> single, Shape shape) {
         String source = output == null ? null : output.source();
         if (output == null || source == null) {
-            return given;
+            return shape;
         }
-        check(model, output, source, single, given);
+        check(model, output, source, single, shape);
         return shape(model, output, source, single.getFirst());
     }
 
@@ -67,9 +67,9 @@ final class ScatteredParts {
 
     /** Throws unless an output has as many elements as its parts together. */
     static void check(
-            ModelScope model, OutputSpec output, String source, List<ScheduledRequest> requests, Shape given) {
-        if (!given.isConcrete()) {
-            throw error(model, output, "shape " + given + " (expected: no variable dimension)");
+            ModelScope model, OutputSpec output, String source, List<ScheduledRequest> requests, Shape shape) {
+        if (!shape.isConcrete()) {
+            throw error(model, output, "shape " + shape + " (expected: no variable dimension)");
         }
         try {
             long expected = 0;
@@ -77,15 +77,15 @@ final class ScatteredParts {
                 Shape part = shape(model, output, source, request);
                 expected = Math.addExact(expected, part.elementCount());
             }
-            if (given.elementCount() != expected) {
+            if (shape.elementCount() != expected) {
                 throw error(
                         model,
                         output,
-                        "shape " + given + " (expected: " + expected + " elements, as input '" + source
+                        "shape " + shape + " (expected: " + expected + " elements, as input '" + source
                                 + "' requires)");
             }
         } catch (ArithmeticException e) {
-            throw error(model, output, "shape " + given + " (expected: a size that fits 64 bits)");
+            throw error(model, output, "shape " + shape + " (expected: a size that fits 64 bits)");
         }
     }
 

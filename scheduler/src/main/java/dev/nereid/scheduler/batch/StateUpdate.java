@@ -40,7 +40,7 @@ final class StateUpdate implements SequenceState {
         ReferenceCountedMemory retain(Tensor tensor);
 
         /** Copies the present values of a state with one buffer for both to the beginning of each item of a new one. */
-        void copyPresent(String output, Tensor to);
+        void copyPresent(String output, Tensor target);
 
         /**
          * Returns a value as the server reads it: if it is pending, its fence is awaited before its memory is freed.

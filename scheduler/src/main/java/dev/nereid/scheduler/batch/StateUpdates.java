@@ -96,10 +96,10 @@ final class StateUpdates {
      * @param count the number of its items
      * @throws BackendException if byte strings are not framed
      */
-    void cut(int firstItem, int count, List<Part> to) {
+    void cut(int firstItem, int count, List<Part> parts) {
         for (StateUpdate state : states) {
             if (state.value() != null) {
-                to.add(new Part(state.output(), state.part(firstItem, count), state.memory(), state.row(firstItem)));
+                parts.add(new Part(state.output(), state.part(firstItem, count), state.memory(), state.row(firstItem)));
             }
         }
     }
@@ -119,12 +119,12 @@ final class StateUpdates {
      * @param row the place in the buffer of the batch; {@code null} for a separate value
      */
     record Part(String output, Tensor value, ReferenceCountedMemory memory, StateBuffer.@Nullable Row row) {
-        void store(StateSink to) {
+        void store(StateSink sink) {
             memory.retain();
             if (row == null) {
-                to.store(output, value, memory);
+                sink.store(output, value, memory);
             } else {
-                to.store(output, value, memory, row);
+                sink.store(output, value, memory, row);
             }
         }
     }

@@ -81,8 +81,8 @@ final class DataFlow {
         return requireNonNull(iteration.at(plan.depth(tensor)).value(tensor), "value");
     }
 
-    /** Marks a ready step as given its inputs; it has references to them. */
-    void wasGiven(Ready step) {
+    /** Marks the inputs of a ready step as read; the step has references to them. */
+    void markRead(Ready step) {
         for (int tensor : step.step().tensors()) {
             if (plan.depth(tensor) == step.iteration().depth()) {
                 step.iteration().read(tensor);

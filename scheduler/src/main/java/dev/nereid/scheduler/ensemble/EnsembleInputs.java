@@ -24,7 +24,7 @@ final class EnsembleInputs {
         request.lendInputs(); // a step may read them after its response, as may a request that it sent
         ReferenceCountedMemory all = ReferenceCountedMemory.of(
                 () -> {
-                    request.freeReadInputs();
+                    request.freeUnusedInputs();
                     request.release();
                 },
                 null);

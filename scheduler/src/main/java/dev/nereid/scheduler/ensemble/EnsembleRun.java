@@ -331,7 +331,7 @@ public final class EnsembleRun implements StepModels.Receiver {
                     model.settings(),
                     isOnHost(step.step(), pinned),
                     scope.now());
-            flow.wasGiven(step.ready());
+            flow.markRead(step.ready());
             step.submitted(model.submit(message, step));
             isSubmitted = true;
         } finally {

@@ -84,7 +84,7 @@ final class BatchRunner {
             ExecutionBatch batch,
             boolean clientMemory,
             boolean direct,
-            DurationRecord took,
+            DurationRecord durations,
             BooleanSupplier free) {
         if (!direct) {
             Thread.interrupted(); // left by an earlier execution
@@ -99,7 +99,7 @@ final class BatchRunner {
         }
         boolean waits = batch.hasFences() && !batch.isDeferred(); // this thread waits for a device next
         if (!waits) {
-            took.add(end - start, batch.isDeferred());
+            durations.add(end - start, batch.isDeferred());
         }
         memory.ended(thrown, end);
         model.fatalErrors().check(thrown);
@@ -118,7 +118,7 @@ final class BatchRunner {
             continuations.exit(before);
         }
         if (waits) {
-            took.add(end - start + batch.awaitedNanos(), false);
+            durations.add(end - start + batch.awaitedNanos(), false);
         }
     }
 

@@ -69,8 +69,8 @@ public final class InstanceThreads implements Watchdog.Watched {
         }
 
         @Override
-        public void ended(InstanceThread one) {
-            remove(one);
+        public void ended(InstanceThread thread) {
+            remove(thread);
         }
     };
 
@@ -134,20 +134,20 @@ public final class InstanceThreads implements Watchdog.Watched {
     }
 
     /** Begins to serve with a worker; returns {@code false} if the threads are being closed. */
-    private boolean begin(InstanceThread one, Warmup warmup) {
+    private boolean begin(InstanceThread thread, Warmup warmup) {
         lock.lock();
         try {
             if (closing) {
                 return false;
             }
             if (warmup.hasSamples()) {
-                one.start();
+                thread.start();
                 return true;
             }
         } finally {
             lock.unlock();
         }
-        one.startLate(); // not under the lock: requests that wait for it already may fail
+        thread.startLate(); // not under the lock: requests that wait for it already may fail
         warmup.pass();
         return true;
     }
@@ -217,14 +217,14 @@ public final class InstanceThreads implements Watchdog.Watched {
     }
 
     /** Removes a worker that has ended, or remembers its end if it still counts as serving. */
-    private void remove(InstanceThread one) {
+    private void remove(InstanceThread thread) {
         lock.lock();
         try {
-            if (one.worker().isRetired()) {
-                all.remove(one);
+            if (thread.worker().isRetired()) {
+                all.remove(thread);
                 removed.signalAll();
             } else {
-                ended.add(one);
+                ended.add(thread);
             }
         } finally {
             lock.unlock();

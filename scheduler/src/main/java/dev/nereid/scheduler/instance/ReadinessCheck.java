@@ -113,8 +113,8 @@ final class ReadinessCheck {
 
     /** Compares checks, which are equal only to themselves. */
     @SuppressWarnings("ReferenceEquality")
-    private static boolean isSame(Object one, @Nullable Object other) {
-        return one == other;
+    private static boolean isSame(Object first, @Nullable Object second) {
+        return first == second;
     }
 
     private Readiness notReady(Throwable failure) {

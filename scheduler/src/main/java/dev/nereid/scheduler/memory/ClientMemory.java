@@ -17,12 +17,12 @@ public final class ClientMemory {
      * Copies from or to memory of a client.
      *
      * @param from the source
-     * @param to the destination; at least as large
+     * @param target the destination; at least as large
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the memory is gone
      */
-    public static void copy(MemorySegment from, MemorySegment to) {
+    public static void copy(MemorySegment from, MemorySegment target) {
         try {
-            MemorySegment.copy(from, 0, to, 0, from.byteSize());
+            MemorySegment.copy(from, 0, target, 0, from.byteSize());
             awaitFaults();
         } catch (InternalError e) { // of a mapped file that was truncated
             throw lostError();

@@ -107,38 +107,38 @@ public final class DeviceCopies {
      * Copies a tensor to memory of the host.
      *
      * @param device the memory in which the tensor lies
-     * @param to memory of the server, of the size of the tensor
+     * @param target memory of the server, of the size of the tensor
      * @throws InferenceException if the device failed
      */
-    public static void toHost(Tensor tensor, DeviceMemory device, MemorySegment to) {
+    public static void toHost(Tensor tensor, DeviceMemory device, MemorySegment target) {
         awaitContent(tensor);
-        device.copyToHost(tensor.data(), to);
+        device.copyToHost(tensor.data(), target);
     }
 
     /**
      * Copies a tensor to memory of a device. It lies on the host, in the same memory or on another device.
      *
      * @param device the memory to which it is copied
-     * @param to memory of the server on the device, of the size of the tensor
+     * @param target memory of the server on the device, of the size of the tensor
      * @param memory where a copy on the host is made if one lies between
      * @throws InferenceException if there is no memory, the client's is gone, or a device failed
      * @throws IllegalArgumentException if the tensor lies on a device of which there is no memory
      */
-    public static void toDevice(Tensor tensor, DeviceMemory device, MemorySegment to, TensorMemory memory) {
+    public static void toDevice(Tensor tensor, DeviceMemory device, MemorySegment target, TensorMemory memory) {
         MemoryPlace place = tensor.place();
         if (place.equals(device.place())) {
             awaitContent(tensor);
-            device.copy(tensor.data(), to);
+            device.copy(tensor.data(), target);
         } else if (place.isHost() && !ClientMemory.isClientMemory(tensor.data())) {
-            device.copyFromHost(tensor.data(), to);
-        } else if (!isCopiedFromDevice(tensor, device, to, memory)) {
+            device.copyFromHost(tensor.data(), target);
+        } else if (!isCopiedFromDevice(tensor, device, target, memory)) {
             try (TensorBuffer between = memory.allocate(tensor.byteSize())) {
                 if (place.isHost()) {
                     ClientMemory.copy(tensor.data(), between.segment());
                 } else {
                     toHost(tensor, source(place, memory), between.segment());
                 }
-                device.copyFromHost(between.segment(), to);
+                device.copyFromHost(between.segment(), target);
             }
         }
     }
@@ -147,20 +147,20 @@ public final class DeviceCopies {
      * Copies a tensor to memory of the server, from wherever it lies.
      *
      * @param place where the memory lies
-     * @param to the memory, of the size of the tensor
+     * @param target the memory, of the size of the tensor
      * @param memory where a copy on the host is made if one lies between
      * @throws InferenceException if there is no memory, the client's is gone, or a device failed
      * @throws IllegalArgumentException if there is no memory of a device in one of the places
      */
-    public static void copy(Tensor tensor, MemoryPlace place, MemorySegment to, TensorMemory memory) {
+    public static void copy(Tensor tensor, MemoryPlace place, MemorySegment target, TensorMemory memory) {
         if (!place.isHost()) {
-            toDevice(tensor, source(place, memory), to, memory);
+            toDevice(tensor, source(place, memory), target, memory);
         } else if (!tensor.place().isHost()) {
-            toHost(tensor, source(tensor.place(), memory), to);
+            toHost(tensor, source(tensor.place(), memory), target);
         } else if (ClientMemory.isClientMemory(tensor.data())) {
-            ClientMemory.copy(tensor.data(), to);
+            ClientMemory.copy(tensor.data(), target);
         } else {
-            to.copyFrom(tensor.data());
+            target.copyFrom(tensor.data());
         }
     }
 
@@ -176,13 +176,13 @@ public final class DeviceCopies {
     }
 
     private static boolean isCopiedFromDevice(
-            Tensor tensor, DeviceMemory device, MemorySegment to, TensorMemory memory) {
+            Tensor tensor, DeviceMemory device, MemorySegment target, TensorMemory memory) {
         if (tensor.place().isHost()) {
             return false;
         }
         DeviceMemory source = source(tensor.place(), memory);
         awaitContent(tensor);
-        return device.copyFrom(source, tensor.data(), to);
+        return device.copyFrom(source, tensor.data(), target);
     }
 
     private static DeviceMemory source(MemoryPlace place, TensorMemory memory) {

@@ -55,27 +55,27 @@ public final class OutputFences {
         return succeeded;
     }
 
-    private static boolean await(Pending one) {
+    private static boolean await(Pending output) {
         boolean logged = false;
         while (true) {
             try {
-                if (DeviceCopies.await(one.fence())) {
-                    one.memory().release();
+                if (DeviceCopies.await(output.fence())) {
+                    output.memory().release();
                     return true;
                 }
                 if (!logged) {
                     LOG.warn(
                             "work of {} goes on for more than a minute",
-                            one.output().place());
+                            output.output().place());
                     logged = true;
                 }
             } catch (BackendException e) { // those who read the output get it too
-                LOG.debug("work of {} failed", one.output().place(), e);
-                DeviceCopies.releaseUnlessPending(one.output(), one.memory());
+                LOG.debug("work of {} failed", output.output().place(), e);
+                DeviceCopies.releaseUnlessPending(output.output(), output.memory());
                 return false;
             } catch (RuntimeException e) { // of a fence that is broken
                 if (!logged) {
-                    LOG.error("wait for work of {} failed", one.output().place(), e);
+                    LOG.error("wait for work of {} failed", output.output().place(), e);
                     logged = true;
                 }
                 LockSupport.parkNanos(PAUSE_NANOS);

@@ -97,10 +97,10 @@ final class QueueTimeouts {
                 : new Deadline(entry, cause, entry.request().enqueuedNanos() + Math.max(0, afterNanos));
     }
 
-    private static @Nullable Deadline earlier(@Nullable Deadline one, @Nullable Deadline other) {
-        if (one == null || other == null) {
-            return one == null ? other : one;
+    private static @Nullable Deadline earlier(@Nullable Deadline first, @Nullable Deadline second) {
+        if (first == null || second == null) {
+            return first == null ? second : first;
         }
-        return other.isBefore(one) ? other : one;
+        return second.isBefore(first) ? second : first;
     }
 }

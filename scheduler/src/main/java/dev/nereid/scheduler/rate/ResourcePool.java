@@ -58,11 +58,11 @@ final class ResourcePool {
         }
     }
 
-    private static void checkKinds(ResourceNeed.Key one, ResourceNeed.Key other) {
-        if (one.name().equals(other.name()) && one.isGlobal() != other.isGlobal()) {
+    private static void checkKinds(ResourceNeed.Key first, ResourceNeed.Key second) {
+        if (first.name().equals(second.name()) && first.isGlobal() != second.isGlobal()) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "Resource \"" + one.name()
+                    "Resource \"" + first.name()
                             + "\" is present as both global and device-specific resource in the model configuration.");
         }
     }

@@ -106,12 +106,12 @@ public final class Continuations {
     /**
      * Marks the thread as one that runs an instance and completes a batch; undone by {@link #exit}.
      *
-     * @param thatIsFree returns whether the thread has nothing else to do after the batch
+     * @param isFree returns whether the thread has nothing else to do after the batch
      * @return the mark before, for {@link #exit}
      */
-    public @Nullable BooleanSupplier enter(BooleanSupplier thatIsFree) {
+    public @Nullable BooleanSupplier enter(BooleanSupplier isFree) {
         BooleanSupplier before = free;
-        free = thatIsFree;
+        free = isFree;
         return before;
     }
 

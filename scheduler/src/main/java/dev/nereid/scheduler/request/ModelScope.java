@@ -61,7 +61,7 @@ public record ModelScope(
      */
     public RequestDrain drainOf(String instance, Device device) {
         if (device.kind() == Device.Kind.GPU) {
-            meter.hasInstanceOn(device.id());
+            meter.addInstanceOn(device.id());
         }
         return new RequestDrain(instance, device);
     }

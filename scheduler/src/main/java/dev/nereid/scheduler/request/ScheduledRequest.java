@@ -420,19 +420,11 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
     }
 
     /**
-     * Leaves it to other readers to free the inputs, by {@link #freeReadInputs}: they may read them after the
+     * Leaves it to other readers to free the inputs, by {@link #freeUnusedInputs}: they may read them after the
      * executions. Each reader holds a reference. Called during the execution.
      */
     public void lendInputs() {
         inputsLent = true;
-    }
-
-    /**
-     * Frees the inputs before the request completes, when no reader needs them any more. Has no effect if an output
-     * lies in the inputs, or if they are memory of the client. Called once, by the holder of a reference.
-     */
-    public void freeReadInputs() {
-        freeUnusedInputs();
     }
 
     /** Completes the request with an error of the backend, whether it is executed or rescheduled. */
@@ -449,41 +441,41 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
      * Completes a request outside of a batch, unless it is completed: settles, counts and delivers. A rescheduled
      * request leaves its queue.
      */
-    public void complete(ResponseEvent given) {
+    public void complete(ResponseEvent completion) {
         while (!latch.isCompleted()) {
             if (latch.completeExecuting()) {
-                completeNow(given, startedNanos());
+                completeNow(completion, startedNanos());
                 return;
             }
             if (latch.completeWaiting()) {
                 leaveQueue();
-                completeNow(given, model.nanoTime().getAsLong());
+                completeNow(completion, model.nanoTime().getAsLong());
                 endExecutions(true);
                 return;
             }
         }
-        given.discard();
+        completion.discard();
     }
 
     /**
      * Completes the request like {@link #complete(ResponseEvent)}, but only during one execution. The caller need not
      * hold a reference.
      */
-    public void complete(ResponseEvent given, int execution) {
+    public void complete(ResponseEvent completion, int execution) {
         if (!latch.tryRetain()) {
-            given.discard();
+            completion.discard();
             return;
         }
         if (latch.completeExecuting(execution)) {
-            completeNow(given, startedNanos());
+            completeNow(completion, startedNanos());
         } else {
-            given.discard();
+            completion.discard();
         }
         release();
     }
 
-    private void completeNow(ResponseEvent given, long startNanos) {
-        ResponseEvent event = settled(given);
+    private void completeNow(ResponseEvent completion, long startNanos) {
+        ResponseEvent event = settled(completion);
         long now = model.nanoTime().getAsLong();
         ExecutionTally tally = delivery.tally(startNanos, now);
         tally.ranOn(device());
@@ -500,21 +492,21 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
      *     was completed before
      */
     @Nullable
-    public ResponseEvent settle(ResponseEvent given, int execution) {
+    public ResponseEvent settle(ResponseEvent completion, int execution) {
         if (!latch.completeExecuting(execution)) {
-            given.discard();
+            completion.discard();
             return null;
         }
-        return settled(given);
+        return settled(completion);
     }
 
-    private ResponseEvent settled(ResponseEvent given) {
+    private ResponseEvent settled(ResponseEvent completion) {
         if (cancellation.isRequested()) {
-            given.discard();
+            completion.discard();
             return cancellation.failure();
         }
         settledUncancelled = true;
-        return given;
+        return completion;
     }
 
     /** Returns whether the request is cancelled, and did not end before with another outcome. */
@@ -768,10 +760,11 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
     }
 
     /**
-     * Frees all inputs, unless an output lies in them. If the inputs lie in memory of a client, frees copies and added
-     * inputs alone.
+     * Frees all inputs, unless an output lies in them; also before the request completes, when no reader needs them any
+     * more. If the inputs lie in memory of a client, frees copies and added inputs alone. Called by the holder of a
+     * reference.
      */
-    void freeUnusedInputs() {
+    public void freeUnusedInputs() {
         if (inputsKept || !INPUT_STATE.compareAndSet(this, OPEN, FREED)) {
             return;
         }

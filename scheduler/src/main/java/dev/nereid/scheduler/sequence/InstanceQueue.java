@@ -158,8 +158,8 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public void removeWaiting(List<ScheduledRequest> to) {
-        to.addAll(owner.removal().removeWaiting(slots, SequenceEndReason.UNLOADED));
+    public void removeWaiting(List<ScheduledRequest> removed) {
+        removed.addAll(owner.removal().removeWaiting(slots, SequenceEndReason.UNLOADED));
     }
 
     /** Wakes the instance's own thread, or starts it. */
@@ -198,13 +198,13 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
      *
      * @return whether there are any
      */
-    private boolean serve(InstanceHandle to, long now) {
-        if (to.taken().isEmpty() && mayTake()) {
-            strategy.take(to, now, owner.isStopped());
+    private boolean serve(InstanceHandle instance, long now) {
+        if (instance.taken().isEmpty() && mayTake()) {
+            strategy.take(instance, now, owner.isStopped());
         }
-        to.ended().addAll(ended);
+        instance.ended().addAll(ended);
         ended.clear();
-        return !to.taken().isEmpty() || !to.ended().isEmpty();
+        return !instance.taken().isEmpty() || !instance.ended().isEmpty();
     }
 
     /** Returns whether the instance has no more work, ever. */
@@ -240,7 +240,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public void addUnstarted(InstanceHandle one, Runnable start) {
+    public void addUnstarted(InstanceHandle instance, Runnable start) {
         lock.lock();
         try {
             if (!retired && own.startLate(start)) {
@@ -253,7 +253,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public List<ScheduledRequest> startFailed(InstanceHandle one) {
+    public List<ScheduledRequest> startFailed(InstanceHandle instance) {
         lock.lock();
         try {
             return own.startFailed()
@@ -265,7 +265,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public void removeUnstarted(InstanceHandle one) {
+    public void removeUnstarted(InstanceHandle instance) {
         lock.lock();
         try {
             own.remove();
@@ -280,11 +280,11 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public boolean take(InstanceHandle one) {
+    public boolean take(InstanceHandle instance) {
         lock.lock();
         try {
             begin();
-            while (direct || !serve(one, nanoTime.getAsLong())) {
+            while (direct || !serve(instance, nanoTime.getAsLong())) {
                 if (!direct && (isOver() || mayLeave())) {
                     return false;
                 }
@@ -297,11 +297,11 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public boolean awaitWork(InstanceHandle one) {
+    public boolean awaitWork(InstanceHandle instance) {
         lock.lock();
         try {
             begin();
-            while (direct || !isWorkWaiting(one)) {
+            while (direct || !isWorkWaiting(instance)) {
                 if (!direct && (isOver() || mayLeave())) {
                     return false;
                 }
@@ -314,10 +314,10 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public void rest(InstanceHandle one, long sinceNanos) {
+    public void rest(InstanceHandle instance, long sinceNanos) {
         lock.lock();
         try {
-            if (!direct && !retired && !owner.isStopped() && one.starter() != null) {
+            if (!direct && !retired && !owner.isStopped() && instance.starter() != null) {
                 own.rest(sinceNanos);
             }
         } finally {
@@ -335,10 +335,10 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public boolean leave(InstanceHandle one) {
+    public boolean leave(InstanceHandle instance) {
         lock.lock();
         try {
-            Runnable start = one.starter();
+            Runnable start = instance.starter();
             if (!own.isResting() || start == null || isOver()) {
                 return false;
             }
@@ -354,8 +354,8 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
         }
     }
 
-    private boolean isWorkWaiting(InstanceHandle one) {
-        return !one.taken().isEmpty()
+    private boolean isWorkWaiting(InstanceHandle instance) {
+        return !instance.taken().isEmpty()
                 || !ended.isEmpty()
                 || (mayTake() && strategy.hasBatch(nanoTime.getAsLong(), owner.isStopped()));
     }
@@ -377,38 +377,38 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public boolean poll(InstanceHandle one) {
+    public boolean poll(InstanceHandle instance) {
         lock.lock();
         try {
             open();
-            return !direct && serve(one, nanoTime.getAsLong());
+            return !direct && serve(instance, nanoTime.getAsLong());
         } finally {
             lock.unlock();
         }
     }
 
     @Override
-    public boolean hasWork(InstanceHandle one) {
+    public boolean hasWork(InstanceHandle instance) {
         lock.lock();
         try {
             open();
-            return isWorkWaiting(one);
+            return isWorkWaiting(instance);
         } finally {
             lock.unlock();
         }
     }
 
     @Override
-    public boolean finishDirectRun(InstanceHandle one, boolean mayRun) {
+    public boolean finishDirectRun(InstanceHandle instance, boolean mayRun) {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
             boolean found = false;
             try {
-                found = mayRun && !retired && needingThread == 0 && serve(one, now);
+                found = mayRun && !retired && needingThread == 0 && serve(instance, now);
             } finally {
                 if (!found) {
-                    endDirect(one, now);
+                    endDirect(instance, now);
                 }
             }
             return found;
@@ -417,11 +417,11 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
         }
     }
 
-    private void endDirect(InstanceHandle one, long now) {
+    private void endDirect(InstanceHandle instance, long now) {
         direct = false;
         if (own.isAwake()) { // it waits to remove the instance
             own.wakeAlways();
-        } else if (!one.taken().isEmpty() || !ended.isEmpty() || isOver()) {
+        } else if (!instance.taken().isEmpty() || !ended.isEmpty() || isOver()) {
             wake();
         } else {
             wakeForWork(now);
@@ -429,7 +429,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public void deferred(InstanceHandle one) {
+    public void deferred(InstanceHandle instance) {
         lock.lock();
         try {
             deferred++;
@@ -439,7 +439,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public void deferredEnded(InstanceHandle one) {
+    public void deferredEnded(InstanceHandle instance) {
         lock.lock();
         try {
             deferred--;
@@ -450,7 +450,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public void availabilityChanged(InstanceHandle one, BooleanSupplier isUnavailable) {
+    public void availabilityChanged(InstanceHandle instance, BooleanSupplier isUnavailable) {
         lock.lock();
         try {
             boolean before = unavailable;
@@ -467,7 +467,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public boolean retire(InstanceHandle one) {
+    public boolean retire(InstanceHandle instance) {
         lock.lock();
         try {
             retired = true;
@@ -484,7 +484,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public void lose(InstanceHandle one) {
+    public void lose(InstanceHandle instance) {
         lock.lock();
         try {
             owner.removal().endAll(slots);
@@ -494,7 +494,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public List<ScheduledRequest> deregister(InstanceHandle one) {
+    public List<ScheduledRequest> deregister(InstanceHandle instance) {
         lock.lock();
         try {
             if (handle != null) {
@@ -503,7 +503,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
             handle = null;
             retired = true;
             owner.removal().endAll(slots);
-            one.ended().addAll(ended);
+            instance.ended().addAll(ended);
             ended.clear();
             return owner.removal().deregister(this);
         } finally {

@@ -49,5 +49,5 @@ interface SequenceInstance {
     boolean isUnavailable();
 
     /** Removes the waiting requests of the sequences, which end. */
-    void removeWaiting(List<ScheduledRequest> to);
+    void removeWaiting(List<ScheduledRequest> removed);
 }

@@ -126,7 +126,7 @@ public final class ModelMeter {
      *
      * @param gpu its number
      */
-    public void hasInstanceOn(int gpu) {
+    public void addInstanceOn(int gpu) {
         lock.lock();
         try {
             gpus.computeIfAbsent(gpu, _ -> new GpuSums());

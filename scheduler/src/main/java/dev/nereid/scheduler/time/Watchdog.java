@@ -80,8 +80,8 @@ public final class Watchdog implements AutoCloseable {
 
     private void check() {
         try {
-            for (Watched one : watched) {
-                check(one);
+            for (Watched each : watched) {
+                check(each);
             }
         } finally {
             scheduleNext();
@@ -102,9 +102,9 @@ public final class Watchdog implements AutoCloseable {
         }
     }
 
-    private void check(Watched one) {
+    private void check(Watched checked) {
         try {
-            one.check(nanoTime.getAsLong());
+            checked.check(nanoTime.getAsLong());
         } catch (RuntimeException e) { // an error reaches the queue of timeouts, which reports it and runs on
             LOG.atError().setCause(e).log("check of watchdog failed");
         }

@@ -81,7 +81,7 @@ final class ModelMeterTest {
 
     @Test
     void countsThePartOfEachGpu() {
-        meter.hasInstanceOn(1);
+        meter.addInstanceOn(1);
         for (Device device : List.of(new Device(Device.Kind.GPU, 3), Device.CPU, new Device(Device.Kind.GPU, 3))) {
             ExecutionTally tally = new ExecutionTally(10_000, 11_500, 20_000, 22_999);
             tally.ranOn(device);
