@@ -226,6 +226,12 @@ final class OutgoingRequest implements ModelRequest {
 
     @Override
     public void cancel() {
+        StackReserve.require();
+        cancelNow();
+    }
+
+    /** Cancels the request like {@link #cancel}, inside of a call that has checked the stack. */
+    void cancelNow() {
         cancelled = true;
         Cancellation cancellation = submitted;
         if (cancellation != null) {

@@ -60,7 +60,7 @@ final class SentModelRequest implements ResponseObserver {
      * @param causes cancels the request when all of them are cancelled
      */
     void begin(CausingRequests causes) {
-        hook.set(causes.onCancel(request::cancel));
+        hook.set(causes.onCancel(request::cancelNow));
     }
 
     @Override
@@ -68,7 +68,7 @@ final class SentModelRequest implements ResponseObserver {
         boolean last = response.isFinal();
         HeldResponse held = holding.apply(response);
         if (held == null) {
-            request.cancel();
+            request.cancelNow();
             end(
                     "onError",
                     receiver -> receiver.onError(new BackendException(
@@ -82,8 +82,8 @@ final class SentModelRequest implements ResponseObserver {
             accepted = guard("onResponse", receiver -> receiver.onResponse(received));
         } finally { // also after an error of the virtual machine: somebody may wait for the end
             if (!accepted) {
-                received.close();
-                request.cancel();
+                held.close();
+                request.cancelNow();
             }
             if (last) {
                 end("onCompleted", ModelResponseObserver::onCompleted);
