@@ -8,6 +8,7 @@ import dev.nereid.scheduler.admission.AdmissionCounts;
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.client.WaitingCalls;
+import dev.nereid.scheduler.handle.StackReserve;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.time.Timer;
 import java.time.InstantSource;
@@ -48,6 +49,7 @@ public record SchedulerEnvironment(
         requireNonNull(schedulerDelay, "schedulerDelay");
         requireNonNull(refusals, "refusals");
         requireNonNull(calls, "calls");
+        StackReserve.require(); // the first time, far from the end of the stack of a plugin
     }
 
     /**

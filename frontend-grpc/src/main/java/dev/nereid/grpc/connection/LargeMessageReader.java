@@ -82,6 +82,8 @@ public final class LargeMessageReader {
     private static <T, R> void deliver(Result<R> result, Callback<T, R> callback) {
         try {
             callback.onResult(result);
+        } catch (OutOfMemoryError error) {
+            callback.fail(GrpcErrors.outOfMemory(error));
         } catch (Throwable failure) {
             callback.fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
             throw failure; // the event loop logs it

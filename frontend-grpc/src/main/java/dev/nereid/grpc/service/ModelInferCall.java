@@ -89,6 +89,8 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
                     }
                 } catch (InferenceException failure) {
                     refusal = failure;
+                } catch (OutOfMemoryError failure) {
+                    refusal = GrpcErrors.outOfMemory(failure);
                 }
             }
             case Parsed.Deferred<InferMessage> deferred -> {

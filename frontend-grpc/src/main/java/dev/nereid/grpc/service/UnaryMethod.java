@@ -203,6 +203,9 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
             CompletionStage<R> response;
             try {
                 response = handler.apply(Parsed.message(request).get());
+            } catch (OutOfMemoryError error) {
+                fail(GrpcErrors.outOfMemory(error));
+                return;
             } catch (RuntimeException | Error error) {
                 fail(GrpcErrors.error(error));
                 return;

@@ -6,6 +6,7 @@ import dev.nereid.grpc.connection.LargeMessageReader;
 import dev.nereid.grpc.connection.Parsed;
 import dev.nereid.grpc.wire.AssembledRequest;
 import dev.nereid.grpc.wire.CallContext;
+import dev.nereid.grpc.wire.GrpcErrors;
 import dev.nereid.grpc.wire.InferMessage;
 import dev.nereid.grpc.wire.InferResponseMessage;
 import dev.nereid.grpc.wire.RequestNames;
@@ -57,6 +58,8 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
             case Parsed.Ok<InferMessage>(InferMessage message) -> {
                 try (message) {
                     take(convert(message));
+                } catch (OutOfMemoryError failure) {
+                    refuse(NO_NAMES, false, GrpcErrors.outOfMemory(failure));
                 }
             }
         }

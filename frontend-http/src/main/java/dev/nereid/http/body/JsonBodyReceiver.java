@@ -138,7 +138,7 @@ public final class JsonBodyReceiver {
             refused = true;
             body.close();
             DiscardedBody.refuse(request, refuse(server, request, e), ContentTypes.JSON, limits);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             refused = true;
             body.close();
             LOG.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");

@@ -2,6 +2,7 @@ package dev.nereid.scheduler.cache;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.handle.StackReserve;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.FinishedResponse;
 import dev.nereid.scheduler.request.ResponseEvent;
@@ -61,7 +62,7 @@ final class CacheLookup implements LookupObserver {
         try {
             executor.execute(this::lookUp);
         } catch (RejectedExecutionException e) {
-            failed("the server is stopping");
+            missed("the server is stopping");
         }
         submitter = null;
     }
@@ -72,12 +73,13 @@ final class CacheLookup implements LookupObserver {
             key = made;
             gate.cache().lookup(made, this);
         } catch (Throwable e) { // of the cache
-            failed(e.toString());
+            missed(e.toString());
         }
     }
 
     @Override
     public void found(CacheEntry entry) {
+        StackReserve.require();
         if (!completed.compareAndSet(false, true)) {
             entry.close();
             return;
@@ -133,6 +135,7 @@ final class CacheLookup implements LookupObserver {
 
     @Override
     public void missing() {
+        StackReserve.require();
         if (completed.compareAndSet(false, true)) {
             long lookupNanos = missed();
             if (key != null) {
@@ -144,6 +147,11 @@ final class CacheLookup implements LookupObserver {
 
     @Override
     public void failed(String reason) {
+        StackReserve.require();
+        missed(reason);
+    }
+
+    private void missed(String reason) {
         if (completed.compareAndSet(false, true)) {
             gate.report(reason);
             missed();

@@ -56,6 +56,8 @@ final class CacheMiss implements CompletionListener {
                 insert(response.outputs());
             } catch (InferenceException e) { // such as refused memory
                 gate.report(e.publicMessage());
+            } catch (RuntimeException e) { // the response is delivered all the same
+                gate.report(e.toString());
             }
         }
     }

@@ -14,6 +14,11 @@ import java.time.Duration;
 final class EnsembleErrors {
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
+    /** The failure of a request whose failure failed. */
+    @SuppressWarnings("StaticAssignmentOfThrowable") // There may be no stack for another one.
+    static final InferenceException BROKEN =
+            new InferenceException(ErrorCode.INTERNAL, "internal error: its failure failed too");
+
     private EnsembleErrors() {}
 
     /** Completes a request to an ensemble with an error that names the ensemble. */

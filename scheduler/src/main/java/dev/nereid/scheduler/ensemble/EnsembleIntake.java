@@ -37,7 +37,11 @@ public final class EnsembleIntake implements RequestIntake {
         if (stopped) {
             return OfferResult.Outcome.STOPPED;
         }
-        EnsembleRun.begin(scope, request);
+        try {
+            EnsembleRun.begin(scope, request);
+        } catch (RuntimeException e) { // of the observer; requests behind it are offered all the same
+            request.failUnqueued(e);
+        }
         return OfferResult.Outcome.ACCEPTED;
     }
 

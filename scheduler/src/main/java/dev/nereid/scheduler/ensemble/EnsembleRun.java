@@ -72,6 +72,9 @@ public final class EnsembleRun implements StepModels.Receiver {
     /** {@code true} while the models are being acquired. */
     private boolean acquiring;
 
+    /** An error while an event was handled, which the next turn handles: there may be no stack left. */
+    private @Nullable Throwable broken;
+
     private boolean stopped;
     private boolean responded;
     private boolean finished;
@@ -105,16 +108,13 @@ public final class EnsembleRun implements StepModels.Receiver {
      * @param request an admitted request that waits; has no effect if it was cancelled
      */
     public static void begin(EnsembleScope scope, ScheduledRequest request) {
+        EnsembleRun run = new EnsembleRun(scope, request); // calls the observer, and the request still waits
         if (!request.begin()) { // completed, and its reference released
-            if (request.checked().options().sequence().isPresent()) {
-                OutputSelection selection =
-                        scope.plan().select(request.checked().outputs().names());
-                cancelSequence(scope, request.checked().options(), unneeded(scope.plan(), selection));
-            }
+            cancelSequence(scope, request.checked().options(), run.reached);
             return;
         }
         request.started(scope.now());
-        new EnsembleRun(scope, request).offer(BEGUN);
+        run.offer(BEGUN);
     }
 
     /**
@@ -193,22 +193,37 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
     }
 
-    /** Handles the next event, or proceeds if there is none; returns whether there was none. */
+    /** Handles the next event, or proceeds if there is none; returns whether nothing is left. */
     private boolean handleNext() {
-        EnsembleEvent next = events.poll();
+        Throwable cause = broken;
+        broken = null;
         try {
+            if (cause != null) {
+                failed(cause);
+                return false;
+            }
+            EnsembleEvent next = events.poll();
             if (next == null) {
                 proceed();
-            } else {
-                handle(next);
+                return true;
             }
+            handle(next);
         } catch (RuntimeException | Error e) { // such as the end of the stack of a plugin that submits or responds
-            fail(EnsembleErrors.internal(e)); // first: nothing else completes the request
-            if (!(e instanceof InferenceException)) {
-                request.log(BEGUN.equals(next) ? "begin of ensemble failed" : "ensemble step failed", e);
+            if (cause == null) {
+                broken = e;
+            } else { // nothing else completes the request
+                failure = failure == null ? EnsembleErrors.BROKEN : failure;
+                stopped = true;
             }
         }
-        return next == null;
+        return false;
+    }
+
+    private void failed(Throwable cause) {
+        fail(EnsembleErrors.internal(cause));
+        if (!(cause instanceof InferenceException)) {
+            request.log(acquisition == null ? "begin of ensemble failed" : "ensemble step failed", cause);
+        }
     }
 
     private void proceed() {

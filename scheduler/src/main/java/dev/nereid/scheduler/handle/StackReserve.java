@@ -4,10 +4,7 @@ import java.lang.classfile.ClassFile;
 import java.lang.constant.ClassDesc;
 import java.lang.constant.ConstantDescs;
 import java.lang.constant.MethodTypeDesc;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandleProxies;
 import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 
 /**
  * Checks that the stack of a plugin has room for a call into the scheduler. Safe for use by any thread.
@@ -27,12 +24,13 @@ public final class StackReserve {
     /** The length of a method that compilers do not inline: a frame that calls no other method needs no stack. */
     private static final int NOT_INLINED = 400;
 
-    private static final Runnable FRAME = MethodHandleProxies.asInterfaceInstance(Runnable.class, frame());
+    private static final Runnable FRAME = frame();
 
     private StackReserve() {}
 
     /**
-     * Checks the stack of the calling thread.
+     * Checks the stack of the calling thread. The first call of a process needs much stack itself: the start of a server
+     * makes it.
      *
      * @throws StackOverflowError if less is left than a call of the scheduler needs
      */
@@ -40,29 +38,37 @@ public final class StackReserve {
         FRAME.run();
     }
 
-    private static MethodHandle frame() {
+    private static Runnable frame() {
         ClassDesc type = ClassDesc.of(StackReserve.class.getPackageName(), "StackFrame");
         MethodTypeDesc action = MethodTypeDesc.of(ConstantDescs.CD_void);
         byte[] bytes = ClassFile.of()
                 .build(
                         type,
-                        made -> made.withMethodBody("called", action, ClassFile.ACC_STATIC, code -> {
+                        made -> made.withInterfaceSymbols(ClassDesc.of(Runnable.class.getName()))
+                                .withMethodBody(
+                                        ConstantDescs.INIT_NAME,
+                                        action,
+                                        0,
+                                        code -> code.aload(0)
+                                                .invokespecial(ConstantDescs.CD_Object, ConstantDescs.INIT_NAME, action)
+                                                .return_())
+                                .withMethodBody("called", action, ClassFile.ACC_STATIC, code -> {
                                     for (int i = 0; i < NOT_INLINED; i++) {
                                         code.nop();
                                     }
                                     code.return_();
                                 })
                                 .withMethodBody(
-                                        "frame",
+                                        "run",
                                         action,
-                                        ClassFile.ACC_STATIC,
+                                        ClassFile.ACC_PUBLIC,
                                         code -> code.iconst_0()
                                                 .istore(SIZE / Long.BYTES - 1)
                                                 .invokestatic(type, "called", action)
                                                 .return_()));
         try {
-            MethodHandles.Lookup lookup = MethodHandles.lookup().defineHiddenClass(bytes, true);
-            return lookup.findStatic(lookup.lookupClass(), "frame", MethodType.methodType(void.class));
+            MethodHandles.Lookup made = MethodHandles.lookup().defineHiddenClass(bytes, true);
+            return (Runnable) made.lookupClass().getDeclaredConstructor().newInstance();
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }

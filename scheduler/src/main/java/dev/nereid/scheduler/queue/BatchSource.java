@@ -213,13 +213,16 @@ public final class BatchSource implements WorkSource {
         boolean finished = false;
         lock.lock();
         try {
-            boolean more = finish(handle, mayRun);
-            finished = true;
-            return more;
-        } finally {
-            if (!finished) {
-                idleInstances.reclaim(handle);
+            try {
+                boolean more = finish(handle, mayRun);
+                finished = true;
+                return more;
+            } finally {
+                if (!finished) {
+                    idleInstances.reclaim(handle);
+                }
             }
+        } finally {
             lock.unlock();
         }
     }

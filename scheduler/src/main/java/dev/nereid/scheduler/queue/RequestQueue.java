@@ -138,14 +138,17 @@ public final class RequestQueue implements RequestIntake {
         boolean offered = false;
         lock.lock();
         try {
-            outcome = add(entry);
-            handle = entry.level == null ? null : serve(mayRun);
-            next = deadlineTimer.reserve(requests.timeouts().next());
-            offered = true;
-        } finally {
-            if (!offered) { // the caller completes the request, and no instance takes it
-                requests.remove(entry);
+            try {
+                outcome = add(entry);
+                handle = entry.level == null ? null : serve(mayRun);
+                next = deadlineTimer.reserve(requests.timeouts().next());
+                offered = true;
+            } finally {
+                if (!offered) { // the caller completes the request, and no instance takes it
+                    requests.remove(entry);
+                }
             }
+        } finally {
             lock.unlock();
         }
         schedule(next, handle);
@@ -181,16 +184,19 @@ public final class RequestQueue implements RequestIntake {
         boolean queued = false;
         lock.lock();
         try {
-            for (QueueEntry entry : entries) {
-                outcomes.add(add(entry));
+            try {
+                for (QueueEntry entry : entries) {
+                    outcomes.add(add(entry));
+                }
+                handle = taker.isStopped() ? null : serve(mayRun);
+                next = deadlineTimer.reserve(requests.timeouts().next());
+                queued = true;
+            } finally {
+                if (!queued) { // as in offer
+                    entries.forEach(requests::remove);
+                }
             }
-            handle = taker.isStopped() ? null : serve(mayRun);
-            next = deadlineTimer.reserve(requests.timeouts().next());
-            queued = true;
         } finally {
-            if (!queued) { // as in offer
-                entries.forEach(requests::remove);
-            }
             lock.unlock();
         }
         schedule(next, handle);
