@@ -73,7 +73,6 @@ public final class EnsembleScheduler implements Scheduler {
      * Starts a scheduler without requests.
      *
      * @param plan the data flow of the ensemble
-     * @param steps the models of its steps
      * @param limits the limits of requests and input bytes in flight
      * @param meter the statistics of the version, which may outlive the scheduler
      * @return the scheduler, which accepts requests at once

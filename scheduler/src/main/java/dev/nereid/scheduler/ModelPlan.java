@@ -17,7 +17,6 @@ import java.util.Optional;
  * @param settings the model's configuration
  * @param policy the queueing and batching of requests; a model without batch dimension executes them one by one in any
  *     case
- * @param backend the execution traits of the backend
  * @param strategy the batching strategy of the model, owned and closed by the scheduler; empty for none
  * @param warmup the samples that each instance executes before its first request, in this order
  * @param limits the limits of requests and input bytes in flight
@@ -66,11 +65,6 @@ public record ModelPlan(
                 Optional.empty());
     }
 
-    /**
-     * Returns the same plan with other execution traits.
-     *
-     * @param changed the execution traits of the backend
-     */
     public ModelPlan with(ExecutionTraits changed) {
         return new ModelPlan(settings, policy, changed, strategy, warmup, limits, iterative, sequences);
     }
@@ -105,7 +99,6 @@ public record ModelPlan(
     /**
      * Returns the same plan for a backend that may reschedule requests, or not.
      *
-     * @param changed whether it may
      * @throws IllegalArgumentException if the policy preserves the order of responses
      */
     public ModelPlan withIterative(boolean changed) {

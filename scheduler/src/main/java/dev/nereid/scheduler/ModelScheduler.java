@@ -237,7 +237,6 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
      * Starts a scheduler with new statistics, as {@link #start(ModelPlan, List, SchedulerEnvironment, ModelMeter)}
      * does.
      *
-     * @param plan the model
      * @param instances at least one instance
      * @param environment the services of the server
      * @return the scheduler, which accepts requests at once

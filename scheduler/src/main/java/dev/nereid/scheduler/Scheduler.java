@@ -25,7 +25,6 @@ public interface Scheduler extends AutoCloseable {
      * Submits a request. Never blocks, and reports every outcome to the observer.
      *
      * @param request a request that was checked against the model; the scheduler takes ownership of its memory
-     * @param observer the receiver of the responses
      * @return the handle that cancels the request
      */
     Cancellation submit(CheckedRequest request, ResponseObserver observer);
@@ -115,13 +114,11 @@ public interface Scheduler extends AutoCloseable {
         return inFlight() > 0;
     }
 
-    /** Returns the number of waiting requests. */
     int waiting();
 
     /**
      * Returns whether a sequence lives here: further requests of it may come.
      *
-     * @param id the id of the sequence
      * @return {@code false} for a model without sequences
      */
     default boolean hasSequence(Sequence.Id id) {
@@ -138,18 +135,13 @@ public interface Scheduler extends AutoCloseable {
         return false;
     }
 
-    /**
-     * Ends a sequence after its requests that wait, if it lives: it starts again elsewhere. Never blocks.
-     *
-     * @param id the sequence
-     */
+    /** Ends a sequence after its requests that wait, if it lives: it starts again elsewhere. Never blocks. */
     default void replaceSequence(Sequence.Id id) {}
 
     /**
      * Counts a request that its client cancelled before it was submitted, and ends its sequence as {@link
      * #cancelSequence} does. Never blocks.
      *
-     * @param options the options of the request
      * @param arrivedNanos when the server received it
      */
     void cancelled(RequestOptions options, long arrivedNanos);
@@ -157,8 +149,6 @@ public interface Scheduler extends AutoCloseable {
     /**
      * Ends the sequence of a request that is never submitted, after the requests that wait, if it lives: later requests
      * would execute after a gap. Has no effect on iterative sequences. Never blocks.
-     *
-     * @param options the options of the request
      */
     default void cancelSequence(RequestOptions options) {}
 

@@ -10,11 +10,9 @@ import java.util.function.LongSupplier;
  * The clocks and the timer of schedulers. Immutable.
  *
  * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
- * @param wallClock the time of day
  * @param timer runs the timeouts of waiting requests, on the same clock as {@code nanoTime}
  */
 public record SchedulerClocks(LongSupplier nanoTime, InstantSource wallClock, Timer timer) {
-    /** Checks the components. */
     public SchedulerClocks {
         requireNonNull(nanoTime, "nanoTime");
         requireNonNull(wallClock, "wallClock");

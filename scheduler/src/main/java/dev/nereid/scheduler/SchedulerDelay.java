@@ -10,10 +10,8 @@ package dev.nereid.scheduler;
  * @param backlogged the number of requests that must wait in the backlog of the direct strategy; 0 for none
  */
 public record SchedulerDelay(int requests, int backlogged) {
-    /** No delay. */
     public static final SchedulerDelay NONE = new SchedulerDelay(0, 0);
 
-    /** Checks the components. */
     public SchedulerDelay {
         if (requests < 0 || backlogged < 0) {
             throw new IllegalArgumentException(

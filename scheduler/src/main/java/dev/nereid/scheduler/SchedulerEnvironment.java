@@ -19,7 +19,6 @@ import java.util.function.LongSupplier;
  * Services of the server that schedulers use. Immutable.
  *
  * @param memory the pool for gathered inputs and for outputs
- * @param clocks the clocks and the timer
  * @param cache the response cache that the model uses; empty for none
  * @param admission the load of all models, and its limits
  * @param rateLimiter decides which instances of all models may execute at the same time
@@ -38,7 +37,6 @@ public record SchedulerEnvironment(
         SchedulerDelay schedulerDelay,
         Refusals refusals,
         WaitingCalls calls) {
-    /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
         requireNonNull(clocks, "clocks");

@@ -29,7 +29,6 @@ public record Supervision(
     public static final Supervision NONE =
             new Supervision(FatalErrorHandler.NONE, Optional.empty(), Duration.ZERO, Duration.ZERO, 0, false);
 
-    /** Checks the components. */
     public Supervision {
         requireNonNull(fatalErrors, "fatalErrors");
         requireNonNull(watchdog, "watchdog");

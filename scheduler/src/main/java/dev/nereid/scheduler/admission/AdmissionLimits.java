@@ -7,10 +7,8 @@ package dev.nereid.scheduler.admission;
  * @param bytes the maximum number of bytes of their inputs; 0 for no limit
  */
 public record AdmissionLimits(long requests, long bytes) {
-    /** No limits. */
     public static final AdmissionLimits NONE = new AdmissionLimits(0, 0);
 
-    /** Checks the components. */
     public AdmissionLimits {
         if (requests < 0 || bytes < 0) {
             throw new IllegalArgumentException(

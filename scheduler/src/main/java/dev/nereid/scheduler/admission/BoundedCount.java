@@ -42,7 +42,6 @@ final class BoundedCount {
         }
     }
 
-    /** Subtracts an amount that was added. */
     void subtract(long amount) {
         if (limit != 0) {
             count.addAndGet(-amount);

@@ -29,11 +29,7 @@ public final class RequestAdmission {
         this.model = new AdmissionCounts(limits);
     }
 
-    /**
-     * Counts an arriving request of a client, if the limits admit it.
-     *
-     * @param bytes the bytes of its inputs
-     */
+    /** Counts an arriving request of a client, if the limits admit it. */
     public Verdict enter(long bytes) {
         return enter(bytes, false);
     }
@@ -41,7 +37,6 @@ public final class RequestAdmission {
     /**
      * Counts an arriving request, if the limits admit it.
      *
-     * @param bytes the bytes of its inputs
      * @param isPart whether it is part of a request that the limits of the server have admitted. These limits do not
      *     count it, so that overload does not refuse the rest of a request that has begun
      */

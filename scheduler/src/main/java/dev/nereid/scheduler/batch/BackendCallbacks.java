@@ -32,7 +32,6 @@ public interface BackendCallbacks extends Executor {
     /**
      * Returns a fence that calls a fence of the backend.
      *
-     * @param fence the fence of an output of the backend
      * @return the fence that is called in its place
      */
     default Fence isolate(Fence fence) {
@@ -42,7 +41,6 @@ public interface BackendCallbacks extends Executor {
     /**
      * Returns a client that passes responses to the backend in the way in which this calls the backend.
      *
-     * @param client the client of a model of the backend
      * @return the client that the backend gets in its place
      */
     default ModelClient isolate(ModelClient client) {

@@ -94,7 +94,6 @@ final class BackendRequest extends CheckedRequestView
     /**
      * Creates the view of a request.
      *
-     * @param batch the batch that it is in
      * @param inputs the request with the inputs that the execution adds
      * @param gathered the inputs of its batch, or {@code null} for a batch of one that derives none
      * @param outputs the outputs of its batch, or {@code null} for a batch of one
@@ -304,7 +303,6 @@ final class BackendRequest extends CheckedRequestView
         return states != null && states.isWritten(output);
     }
 
-    /** Sets the state updates of the whole batch. */
     void statesOfBatch(StateUpdates ofBatch) {
         statesOfBatch = ofBatch;
     }
@@ -314,7 +312,6 @@ final class BackendRequest extends CheckedRequestView
      * {@link #settle}, so that the request fails as a whole.
      *
      * @param ofBatch the state updates of the whole batch; {@code null} for none
-     * @param firstItem the index of the first item of the request
      */
     void cutStates(@Nullable StateUpdates ofBatch, int firstItem) {
         if (inputs.isNull() || (ofBatch == null && states == null)) {
@@ -338,11 +335,7 @@ final class BackendRequest extends CheckedRequestView
         }
     }
 
-    /**
-     * Stores the state updates of the request if it did not fail, and ends their use.
-     *
-     * @param succeeded whether the execution succeeded
-     */
+    /** Stores the state updates of the request if it did not fail, and ends their use. */
     void storeStates(boolean succeeded) {
         StateSink sink = inputs.states();
         try {
@@ -450,8 +443,6 @@ final class BackendRequest extends CheckedRequestView
      * completed, or that the backend completes by its sender. {@link #finish} has to follow.
      *
      * @param failure the failure of the execution, or {@code null}
-     * @param index the index of the request in the batch
-     * @param firstItem the index of the first item of the request in the batch
      * @param tally counts the outcome
      * @param rescheduler takes requests that are to be rescheduled; {@code null} if none may be
      */
@@ -496,7 +487,6 @@ final class BackendRequest extends CheckedRequestView
         }
     }
 
-    /** Returns whether the request may be completed with pending outputs. */
     boolean mayBePending() {
         return (outputs == null || outputs.mayBePending(scheduled())) && (builder == null || builder.mayBePending());
     }

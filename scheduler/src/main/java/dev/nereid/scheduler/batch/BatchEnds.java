@@ -65,7 +65,6 @@ final class BatchEnds {
         }
     }
 
-    /** Returns the items of null requests. */
     private static BitSet itemsOfNone(BackendRequest[] executed) {
         BitSet items = new BitSet();
         int firstItem = 0;
@@ -82,7 +81,6 @@ final class BatchEnds {
     /**
      * Stores the state updates, unless execution or request failed.
      *
-     * @param succeeded whether the execution succeeded
      * @param ofBatch the state updates of all requests together; {@code null} for none
      */
     static void storeStates(BackendRequest[] executed, boolean succeeded, @Nullable StateUpdates ofBatch) {
@@ -98,7 +96,6 @@ final class BatchEnds {
      * Returns the requests to their source, all at once. Called last, when everything of the execution is settled.
      *
      * @param rescheduler takes the requests back; {@code null} if none is rescheduled
-     * @param rescheduled receives the rescheduled requests
      */
     static void reschedule(
             BackendRequest[] executed,

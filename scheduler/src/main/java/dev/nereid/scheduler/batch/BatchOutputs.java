@@ -41,7 +41,6 @@ final class BatchOutputs {
         return add(output, Tensor.of(type, shape, buffer.segment(), actual), buffer);
     }
 
-    /** Allocates a checked output of byte strings. */
     Tensor allocateBytes(OutputSpec output, Shape shape, long byteSize) {
         TensorBuffer buffer = OutputChecks.allocateBytes(scope.model(), output, shape, byteSize);
         return add(output, Tensor.of(DataType.BYTES, shape, buffer.segment()), buffer);
@@ -79,7 +78,6 @@ final class BatchOutputs {
         throw OutputChecks.notAllocated(scope.model(), output);
     }
 
-    /** Returns whether a request may be completed with pending outputs. */
     boolean mayBePending(ScheduledRequest request) {
         for (Whole whole : outputs) {
             if (!OutputPlacement.mayBePending(
@@ -120,7 +118,6 @@ final class BatchOutputs {
         return null;
     }
 
-    /** Returns whether an output was added. */
     boolean has(String output) {
         for (Whole whole : outputs) {
             if (whole.output().tensor().name().equals(output)) {
@@ -130,12 +127,7 @@ final class BatchOutputs {
         return false;
     }
 
-    /**
-     * Adds the parts of one request to its response, for each requested output.
-     *
-     * @param index the index of the request
-     * @param firstItem the index of its first item
-     */
+    /** Adds the parts of one request to its response, for each requested output. */
     void putParts(int index, int firstItem, ResponseBuilder response) {
         ScheduledRequest request = requests.get(index);
         for (Whole whole : outputs) {
@@ -160,7 +152,6 @@ final class BatchOutputs {
         whole.moved(Tensor.of(moved.type(), moved.shape(), copy.segment()), ReferenceCountedMemory.of(copy));
     }
 
-    /** Releases the references of the batch. */
     void release() {
         for (Whole whole : outputs) {
             DeviceCopies.releaseUnlessPending(whole.tensor(), whole.memory());

@@ -54,7 +54,6 @@ public final class BatchPlanner {
      * Decides the size of the next batch.
      *
      * @param queue the waiting requests
-     * @param nowNanos the time
      * @param hurry whether to take requests without delay, since no more are added
      * @return the number of requests to take from the front; 0 to wait
      */
@@ -95,8 +94,6 @@ public final class BatchPlanner {
     /**
      * Returns how long requests that {@link #take} leaves may still wait for others. All of them are one run then.
      *
-     * @param queue the waiting requests
-     * @param nowNanos the time
      * @return the remaining delay, in nanoseconds; 0 or less for none
      */
     public long waitNanos(QueueView queue, long nowNanos) {

@@ -33,7 +33,6 @@ final class DerivedInputs {
         }
     }
 
-    /** Returns whether the model has no derived inputs. */
     boolean isEmpty() {
         return byName.isEmpty();
     }
@@ -97,7 +96,6 @@ final class DerivedInputs {
      * Writes the elements of a derived input, where they are defined.
      *
      * @param kind the meaning of its elements
-     * @param type the type of its elements
      * @param sources the shape of its source in each request, as in {@link #shape}
      * @param batched whether the first dimension of the source counts items
      * @param data memory for exactly its elements

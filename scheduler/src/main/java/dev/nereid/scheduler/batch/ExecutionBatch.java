@@ -502,7 +502,6 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         return ended && returned; // in this order: the volatile field publishes the other
     }
 
-    /** Returns when the execution started. */
     public long startNanos() {
         return startNanos;
     }
@@ -550,7 +549,6 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         return chain.with(new Hold(this, kind));
     }
 
-    /** Returns whether a model executes the batch. */
     @SuppressWarnings("ReferenceEquality") // Each version has its own scope.
     public boolean isOf(ModelScope model) {
         return scope.model() == model;
@@ -588,7 +586,6 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         }
     }
 
-    /** Abandons the requests. */
     public void abandon() {
         scheduled.forEach(ScheduledRequest::abandon);
     }
@@ -715,7 +712,6 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         return deliversPending;
     }
 
-    /** Returns whether any output has a fence. */
     public boolean hasFences() {
         return fences != null;
     }
@@ -729,7 +725,6 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         return ended;
     }
 
-    /** Throws if the execution has ended. */
     void checkOpen() {
         if (ended) {
             throw new IllegalStateException("batch: its execution is finished (expected: not yet)");

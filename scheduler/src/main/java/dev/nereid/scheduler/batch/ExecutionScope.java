@@ -23,12 +23,9 @@ import java.util.Set;
 /**
  * Holds the data that all executions of one model version share. Immutable except for its counters.
  *
- * @param model the scope of its requests
  * @param accepted the memory in which the backend works
- * @param derived the derived inputs
  * @param inputs the names of all inputs, in the order of the configuration, followed by the derived ones
  * @param outputs all outputs by name, in the order of the configuration
- * @param outputTracker tracks the outputs of the backend
  * @param callbacks calls code of the backend outside of its executions
  * @param handles the senders and leases that the backend has
  * @param integrity detects outputs that the backend changes too late
@@ -82,11 +79,7 @@ public record ExecutionScope(
                 false);
     }
 
-    /**
-     * Returns the same scope for a backend that may reschedule requests, or not.
-     *
-     * @param changed whether it may
-     */
+    /** Returns the same scope for a backend that may reschedule requests, or not. */
     public ExecutionScope withIterative(boolean changed) {
         return new ExecutionScope(
                 model, accepted, derived, inputs, outputs, outputTracker, callbacks, handles, integrity, changed);
@@ -120,7 +113,6 @@ public record ExecutionScope(
         return fence.isPresent() ? output.withFence(callbacks.isolate(fence.get())) : output;
     }
 
-    /** Returns whether the backend works in memory of clients. */
     public boolean clientMemory() {
         return accepted.ofClients();
     }

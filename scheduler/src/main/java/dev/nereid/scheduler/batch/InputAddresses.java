@@ -11,13 +11,11 @@ import java.util.List;
  * of one check grows with the logarithm of the number of requests, since each request may put outputs.
  */
 final class InputAddresses {
-    /** No inputs. */
     static final InputAddresses NONE = new InputAddresses(new long[0], 0);
 
     /** The addresses in rising order. */
     private final long[] starts;
 
-    /** The size of the largest input. */
     private final long largest;
 
     private InputAddresses(long[] starts, long largest) {

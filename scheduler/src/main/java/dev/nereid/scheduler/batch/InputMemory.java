@@ -21,7 +21,6 @@ import java.util.Optional;
 /**
  * An input in memory of the server. Immutable.
  *
- * @param tensor the input
  * @param memory its memory, to which the receiver has the only reference
  */
 record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
@@ -105,7 +104,6 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
         }
     }
 
-    /** Creates an error that names an input. */
     static BackendException error(ModelScope model, String input, ErrorCode code, String problem) {
         return new BackendException(
                 code, "input '" + input + "' of model '" + model.settings().name() + "': " + problem);

@@ -118,7 +118,6 @@ final class OutputChecks {
         }
     }
 
-    /** Returns the size of an output of fixed-size elements. */
     static long byteSize(ModelScope model, OutputSpec output, DataType type, Shape shape) {
         if (!type.isFixedSize()) {
             throw error(model, output, "type " + type + " (expected: a type of fixed size)");

@@ -26,12 +26,7 @@ import java.lang.foreign.MemorySegment;
 final class OutputPlacement {
     private OutputPlacement() {}
 
-    /**
-     * An output in its shape for the client.
-     *
-     * @param tensor the output
-     * @param memory a reference to its memory
-     */
+    /** An output in its shape for the client. */
     record Output(NamedTensor tensor, ReferenceCountedMemory memory) {
         String name() {
             return tensor.name();
@@ -41,7 +36,6 @@ final class OutputPlacement {
             return tensor.tensor();
         }
 
-        /** Returns whether a tensor lies in it. */
         boolean contains(Tensor part) {
             return content().data().asOverlappingSlice(part.data()).isPresent();
         }
@@ -85,7 +79,6 @@ final class OutputPlacement {
         return !place.isHost() && request.target(output) == null && request.takesOutput(output, place);
     }
 
-    /** Returns whether an output may be pending in the response. */
     static boolean mayBePending(CheckedRequest request, String output, Tensor content) {
         return content.fence().isEmpty() || !request.requestsOutput(output) || stays(request, output, content);
     }

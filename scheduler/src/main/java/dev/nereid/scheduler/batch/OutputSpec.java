@@ -9,7 +9,6 @@ import org.jspecify.annotations.Nullable;
  * An output of a model, prepared for the checks of each response. Immutable.
  *
  * @param index its index in the order of the configuration; below 0 for an output that the configuration does not have
- * @param tensor its configuration
  * @param batched whether its first dimension is the batch dimension
  * @param reshaped whether its shape for clients differs from that of the backend
  * @param source the input with the shapes by which the output is split among the requests of a batch; {@code null} if
@@ -26,7 +25,6 @@ record OutputSpec(
         return new OutputSpec(-1, TensorSpec.of(name, type, shape), false, false, null);
     }
 
-    /** Returns whether the configuration has the output. */
     boolean isKnown() {
         return index >= 0;
     }

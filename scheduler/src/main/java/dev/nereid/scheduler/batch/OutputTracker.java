@@ -76,7 +76,6 @@ public final class OutputTracker {
         return new OutputTracker(settings, outputs, OutputTracker::log, true);
     }
 
-    /** Creates a tracker with another receiver of reports. */
     OutputTracker(ModelSettings settings, Collection<OutputSpec> outputs, Reports reports) {
         this(settings, outputs, reports, false);
     }
@@ -89,7 +88,6 @@ public final class OutputTracker {
         logged = new AtomicIntegerArray(this.outputs.length);
     }
 
-    /** Records memory for an output of a request. */
     void recordAllocation(CheckedRequest request, long byteSize) {
         if (byteSize > LARGE_BYTES) {
             largeFrom.accumulateAndGet(request.inputBytes(), Math::min);

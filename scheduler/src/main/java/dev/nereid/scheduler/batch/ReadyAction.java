@@ -31,7 +31,6 @@ final class ReadyAction {
 
     /** The sender of an action, with its request. Safe for use by any thread. */
     interface Sender {
-        /** Returns whether the action has to run. */
         boolean isReady();
 
         /** Returns whether responses wait for the thread that delivers. It checks again when none is left. */
@@ -42,10 +41,8 @@ final class ReadyAction {
         /** Adds a reference to the request; returns {@code false} if none was left. */
         boolean tryRetain();
 
-        /** Releases a reference to the request. */
         void release();
 
-        /** Logs an unexpected failure. */
         void log(String event, Throwable cause);
     }
 

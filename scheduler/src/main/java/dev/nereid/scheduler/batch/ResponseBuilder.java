@@ -314,13 +314,11 @@ final class ResponseBuilder implements InferenceResponse {
         return discardedByEnd;
     }
 
-    /** Returns whether this is a response of a stream. */
     @SuppressWarnings("ReferenceEquality") // Each request has its own stream.
     boolean isOf(ResponseStream candidate) {
         return stream == candidate;
     }
 
-    /** Releases the outputs of an ended response. */
     void release() {
         for (int i = 0; i < outputs.length; i++) {
             Output output = outputs[i];
@@ -361,7 +359,6 @@ final class ResponseBuilder implements InferenceResponse {
         add(output, tensor, memory);
     }
 
-    /** Returns whether an output was added. */
     boolean has(OutputSpec output) {
         return output.isKnown() && outputs[output.index()] != null;
     }

@@ -451,7 +451,6 @@ public final class ResponseStream implements ResponseChannel, EndableSender, Gat
         }
     }
 
-    /** Returns whether further responses are dropped. */
     private boolean dropsResponses() {
         return request.isCompleted() || request.isCancelled();
     }

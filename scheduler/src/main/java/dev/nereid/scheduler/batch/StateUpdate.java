@@ -84,7 +84,6 @@ final class StateUpdate implements SequenceState {
         this.owner = owner;
     }
 
-    /** Returns the name of the output of the state. */
     String output() {
         return spec.outputName();
     }
@@ -322,7 +321,6 @@ final class StateUpdate implements SequenceState {
      * Returns the part of one request in the value of a whole batch.
      *
      * @param firstItem the index of the first item of the request
-     * @param count the number of its items
      * @throws BackendException if byte strings are not framed, or if the fence of the value failed
      */
     Tensor part(int firstItem, int count) {

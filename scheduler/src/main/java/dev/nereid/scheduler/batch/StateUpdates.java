@@ -92,8 +92,6 @@ final class StateUpdates {
     /**
      * Adds the state updates of a request to a list.
      *
-     * @param firstItem the index of its first item
-     * @param count the number of its items
      * @throws BackendException if byte strings are not framed
      */
     void cut(int firstItem, int count, List<Part> parts) {
@@ -104,7 +102,6 @@ final class StateUpdates {
         }
     }
 
-    /** Returns whether the state of an output has an update. */
     boolean isWritten(String output) {
         StateUpdate found = find(output);
         return found != null && found.value() != null;
@@ -113,8 +110,6 @@ final class StateUpdates {
     /**
      * An update of one state of one request. Valid until the updates end.
      *
-     * @param output the name of its output
-     * @param value the value
      * @param memory keeps the value alive
      * @param row the place in the buffer of the batch; {@code null} for a separate value
      */

@@ -87,12 +87,10 @@ final class StrategyBatch {
         return candidates.getFirst();
     }
 
-    /** Returns whether the strategy has decided about a request. */
     boolean hasEvaluated(ScheduledRequest request) {
         return request == excluded || included.contains(request);
     }
 
-    /** Returns whether a request is included. */
     boolean includes(ScheduledRequest request) {
         return included.contains(request);
     }

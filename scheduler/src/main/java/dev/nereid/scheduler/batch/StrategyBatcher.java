@@ -64,7 +64,6 @@ public final class StrategyBatcher {
         this.planner = planner;
     }
 
-    /** Returns whether a batch is being formed. */
     public boolean isForming() {
         return current != null;
     }

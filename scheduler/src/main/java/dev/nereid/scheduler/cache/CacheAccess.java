@@ -17,7 +17,6 @@ import java.util.function.Supplier;
  *     then. Never blocks
  */
 public record CacheAccess(ResponseCache cache, Executor background, Supplier<Optional<String>> loadId) {
-    /** Checks the components. */
     public CacheAccess {
         requireNonNull(cache, "cache");
         requireNonNull(background, "background");

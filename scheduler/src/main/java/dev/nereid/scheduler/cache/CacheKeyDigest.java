@@ -47,7 +47,6 @@ public final class CacheKeyDigest {
      * Computes the key of a request. Reads all inputs, which takes about a millisecond for a megabyte.
      *
      * @param request a request with inputs in memory that Java code may read
-     * @param loadId the identity of the load
      */
     public static CacheKey of(CheckedRequest request, String loadId) {
         CacheKeyDigest digest = new CacheKeyDigest();
@@ -91,7 +90,6 @@ public final class CacheKeyDigest {
         }
     }
 
-    /** Adds a value with its type. */
     private void add(ParameterValue value) {
         switch (value) {
             case ParameterValue.Bool(boolean truth) -> {

@@ -36,11 +36,6 @@ final class CacheLookup implements LookupObserver {
 
     private @Nullable CacheKey key;
 
-    /**
-     * Creates a lookup.
-     *
-     * @param loadId the identity of the load
-     */
     CacheLookup(CachedSubmission gate, ScheduledRequest request, String loadId, long startNanos) {
         this.gate = gate;
         this.request = request;

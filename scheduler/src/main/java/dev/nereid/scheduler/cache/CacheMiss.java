@@ -28,14 +28,7 @@ final class CacheMiss implements CompletionListener {
     private final long lookupNanos;
     private boolean isOther;
 
-    /**
-     * Creates the insertion of a response.
-     *
-     * @param gate the gate of the model
-     * @param key the key of the request
-     * @param loadId the identity in the key
-     * @param lookupNanos the duration of the lookup
-     */
+    /** Creates the insertion of a response. */
     CacheMiss(CachedSubmission gate, CacheKey key, String loadId, long lookupNanos) {
         this.gate = gate;
         this.key = key;

@@ -102,7 +102,6 @@ public final class CachedSubmission {
                         + input.tensor().place() + " (expected: memory of the host)"));
     }
 
-    /** Returns whether outputs from the cache match a request of this model. */
     boolean fits(ScheduledRequest request, List<NamedTensor> outputs) {
         for (NamedTensor output : outputs) {
             Optional<TensorSpec> spec = model.settings().output(output.name());

@@ -72,7 +72,6 @@ public final class WaitingCalls {
          * Creates a request that does not wait yet.
          *
          * @param chain the models that wait for it
-         * @param target the instances of its model
          */
         public Call(CallChain chain, Instances target) {
             this.chain = chain;

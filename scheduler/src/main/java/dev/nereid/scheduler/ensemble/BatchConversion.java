@@ -12,7 +12,6 @@ final class BatchConversion {
      * @param dims the configured dimensions, without batch dimension
      * @param batches whether the model has a batch dimension
      * @param batchSize the size of the batch dimension of the tensor; 0 if it has none
-     * @param actual the shape of the tensor
      * @return the shape with a batch dimension of 1 in front, or without it, or as it is
      */
     static Shape convert(Shape dims, boolean batches, int batchSize, Shape actual) {

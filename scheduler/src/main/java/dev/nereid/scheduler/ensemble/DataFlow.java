@@ -72,7 +72,6 @@ final class DataFlow {
         return next != null;
     }
 
-    /** Returns the value of an input of a ready step. */
     TensorValue value(Ready step, int tensor) {
         return value(step.iteration(), tensor);
     }
@@ -127,7 +126,6 @@ final class DataFlow {
         return bytes;
     }
 
-    /** Ends a step in one iteration. */
     void ended(Ready step) {
         if (held != null) {
             held.ended(step);

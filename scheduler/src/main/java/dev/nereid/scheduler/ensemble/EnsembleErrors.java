@@ -27,7 +27,6 @@ final class EnsembleErrors {
         request.complete(new ResponseEvent.Failure(of(request.checked(), error), reason));
     }
 
-    /** Names the ensemble in the error of a step. */
     private static InferenceException of(CheckedRequest request, InferenceException error) {
         return error.withPrefix("in ensemble '" + request.model() + "', ");
     }

@@ -23,19 +23,16 @@ final class EnsembleFlow {
 
     private volatile boolean ended;
 
-    /** Creates the flow of a request. */
     EnsembleFlow(ResponseFlow client) {
         this.client = client;
     }
 
-    /** Creates the flow of a step in an iteration. */
     ResponseFlow ofStep(Iteration iteration) {
         StepFlow flow = new StepFlow(iteration);
         steps.add(flow);
         return flow;
     }
 
-    /** Ends the flow of a step. */
     void remove(ResponseFlow flow) {
         steps.remove(flow);
     }

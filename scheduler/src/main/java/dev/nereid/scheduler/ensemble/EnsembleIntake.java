@@ -18,11 +18,6 @@ public final class EnsembleIntake implements RequestIntake {
     private final EnsembleScope scope;
     private volatile boolean stopped;
 
-    /**
-     * Creates an open intake.
-     *
-     * @param scope the ensemble
-     */
     public EnsembleIntake(EnsembleScope scope) {
         this.scope = scope;
     }
@@ -54,11 +49,7 @@ public final class EnsembleIntake implements RequestIntake {
         return null;
     }
 
-    /**
-     * Ends the sequence of a request that is never offered on the models of all steps.
-     *
-     * @param options the options of the request
-     */
+    /** Ends the sequence of a request that is never offered on the models of all steps. */
     public void cancelSequence(RequestOptions options) {
         EnsembleRun.cancelSequence(scope, options, null);
     }

@@ -11,7 +11,6 @@ public record EnsembleLimits(int maxInflightRequests, long maxBufferedBytes) {
     /** The bytes that a request may keep unless configured. */
     public static final long DEFAULT_BUFFERED_BYTES = 64L << 20;
 
-    /** Checks the components. */
     public EnsembleLimits {
         if (maxInflightRequests < 0) {
             throw new IllegalArgumentException("maxInflightRequests: " + maxInflightRequests + " (expected: >= 0)");

@@ -61,7 +61,6 @@ public final class EnsemblePlan {
     /**
      * Creates the plan of an ensemble with a checked configuration.
      *
-     * @param settings the configuration of the ensemble
      * @throws IllegalArgumentException if a tensor is never written
      */
     public static EnsemblePlan of(ModelSettings settings, List<StepDefinition> steps, EnsembleLimits limits) {
@@ -163,7 +162,6 @@ public final class EnsemblePlan {
                 .toArray();
     }
 
-    /** Returns the configuration of the ensemble. */
     public ModelSettings settings() {
         return settings;
     }
@@ -190,7 +188,6 @@ public final class EnsemblePlan {
         return lastOutputBytes.get(step);
     }
 
-    /** Sets the bytes of the last outputs of a step. */
     void setLastOutputBytes(int step, long bytes) {
         lastOutputBytes.setRelease(step, bytes);
     }
@@ -203,12 +200,10 @@ public final class EnsemblePlan {
         return depths[tensor];
     }
 
-    /** Returns the tensor of an input of the ensemble. */
     int input(int index) {
         return inputs[index];
     }
 
-    /** Returns the output of the ensemble for a tensor. */
     TensorSpec output(int tensor) {
         for (int i = 0; i < outputs.length; i++) {
             if (outputs[i] == tensor) {

@@ -104,7 +104,6 @@ public final class EnsembleRun implements StepModels.Receiver {
     /**
      * Begins a request that was taken from its caller. Never blocks.
      *
-     * @param scope the ensemble
      * @param request an admitted request that waits; has no effect if it was cancelled
      */
     public static void begin(EnsembleScope scope, ScheduledRequest request) {

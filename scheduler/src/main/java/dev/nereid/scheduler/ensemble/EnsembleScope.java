@@ -22,7 +22,6 @@ public final class EnsembleScope {
      * Creates the scope of a loaded ensemble.
      *
      * @param plan its data flow
-     * @param models the models of its steps
      * @param scope the scope of its requests and responses
      * @param timer ends the waits of requests with deadlines
      */

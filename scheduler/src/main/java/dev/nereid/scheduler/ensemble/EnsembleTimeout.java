@@ -17,7 +17,6 @@ final class EnsembleTimeout {
     /**
      * Creates a timeout that is not started.
      *
-     * @param timer the timer of the server
      * @param expired receives the error, on the thread of the timer
      */
     EnsembleTimeout(Timer timer, CheckedRequest request, Consumer<InferenceException> expired) {

@@ -83,12 +83,10 @@ final class HeldSteps {
         }
     }
 
-    /** Removes a step from the steps in flight. */
     void ended(Ready step) {
         inFlight[step.step().index()]--;
     }
 
-    /** Subtracts the outputs of a finished iteration. */
     void finished(Iteration iteration) {
         buffered -= iteration.outputBytes();
     }

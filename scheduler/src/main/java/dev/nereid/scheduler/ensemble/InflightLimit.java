@@ -29,7 +29,6 @@ final class InflightLimit {
     @GuardedBy("lock")
     private final Set<Waiter> waiting = new LinkedHashSet<>();
 
-    /** Creates a limit without requests. */
     InflightLimit(int max) {
         this.max = max;
     }

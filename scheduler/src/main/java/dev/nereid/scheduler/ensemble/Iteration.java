@@ -73,7 +73,6 @@ final class Iteration {
         outputBytes += byteSize;
     }
 
-    /** Returns the bytes of those outputs. */
     long outputBytes() {
         return outputBytes;
     }

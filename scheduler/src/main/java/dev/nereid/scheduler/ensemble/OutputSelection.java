@@ -114,7 +114,6 @@ final class OutputSelection {
         }
     }
 
-    /** Returns whether the requested outputs need a step. */
     boolean needs(int step) {
         return needed[step];
     }
@@ -124,12 +123,10 @@ final class OutputSelection {
         return outputs;
     }
 
-    /** Returns whether a tensor is a requested output. */
     boolean isRequested(int tensor) {
         return requested[tensor];
     }
 
-    /** Returns the steps that read a tensor. */
     int[] readers(int tensor) {
         return readers[tensor];
     }
@@ -139,7 +136,6 @@ final class OutputSelection {
         return reads[tensor];
     }
 
-    /** Returns whether a tensor is read at a greater depth. */
     boolean isReadDeeper(int tensor) {
         return readDeeper[tensor];
     }
@@ -149,7 +145,6 @@ final class OutputSelection {
         return depth;
     }
 
-    /** Returns the steps of a depth. */
     int[] steps(int level) {
         return steps[level];
     }

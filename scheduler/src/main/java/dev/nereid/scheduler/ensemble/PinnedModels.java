@@ -7,7 +7,6 @@ public interface PinnedModels extends AutoCloseable {
     /**
      * Returns the model of a step.
      *
-     * @param step the index of the step
      * @return the model, which may be used until the close
      */
     StepModel model(int step);

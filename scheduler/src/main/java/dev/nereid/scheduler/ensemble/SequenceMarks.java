@@ -70,11 +70,7 @@ final class SequenceMarks {
         return new InferenceException(ErrorCode.INVALID_ARGUMENT, problem);
     }
 
-    /**
-     * Returns the mark of a step with two inputs. The first one counts.
-     *
-     * @param model the model of the step
-     */
+    /** Returns the mark of a step with two inputs. The first one counts. */
     static TensorValue.@Nullable Mark join(
             TensorValue.@Nullable Mark first, TensorValue.@Nullable Mark second, String model) {
         if (first == null) {

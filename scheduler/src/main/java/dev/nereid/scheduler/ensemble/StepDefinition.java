@@ -7,7 +7,6 @@ import java.util.Map;
 /**
  * One step of an ensemble as it is configured. Immutable.
  *
- * @param model the name of the model
  * @param inputs the ensemble tensor of each input of the model
  * @param outputs the ensemble tensor of each output of the model
  * @param decoupled whether the model sends any number of responses

@@ -62,7 +62,6 @@ final class StepExecution
         return mark;
     }
 
-    /** Records the position and the size of its request. */
     void requested(TensorValue.@Nullable Mark position, int items) {
         mark = position;
         batchSize = items;
@@ -73,7 +72,6 @@ final class StepExecution
         return batchSize;
     }
 
-    /** Sets the handle that cancels it. */
     void submitted(Cancellation handle) {
         cancellation = handle;
     }

@@ -26,7 +26,6 @@ final class StepMessages {
     /**
      * Creates the request of a step. It holds a reference to each value.
      *
-     * @param ensemble the request to the ensemble
      * @param callers the model versions that wait for it
      * @param settings the configuration of the step's model
      * @param onHost whether the step has to respond in memory of the host

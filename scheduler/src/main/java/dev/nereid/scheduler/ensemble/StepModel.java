@@ -7,7 +7,6 @@ import dev.nereid.spi.ModelSettings;
 
 /** The model version that executes a step during one request. Safe for use by any thread. */
 public interface StepModel {
-    /** Returns the configuration of the version. */
     ModelSettings settings();
 
     /**
@@ -21,7 +20,6 @@ public interface StepModel {
      * Submits a request. Never blocks or throws, and reports every outcome to the observer.
      *
      * @param request the request; its memory belongs to the model from now on
-     * @param observer the receiver of the responses
      * @return the handle that cancels the request
      */
     Cancellation submit(InferRequest request, ResponseObserver observer);

@@ -28,7 +28,6 @@ public interface StepModels {
     /**
      * Acquires the models of all steps for one request; loads them if they are loaded on demand.
      *
-     * @param request the request to the ensemble
      * @param receiver receives the models, before or after this returns
      * @return the handle that ends the wait for a load; the receiver is called in any case
      */
@@ -37,7 +36,6 @@ public interface StepModels {
     /**
      * Returns the model versions that wait for the requests of the steps, the outermost first.
      *
-     * @param request the request to the ensemble
      * @return the versions that wait for the request, and the ensemble behind them
      */
     CallChain callers(CheckedRequest request);
@@ -46,7 +44,6 @@ public interface StepModels {
      * Ends the sequence of a request on the model of a step to which the request is never submitted: its client cancelled
      * it, and later requests would execute after a gap.
      *
-     * @param step the index of the step
      * @param options the options of the request to the ensemble, with a sequence
      */
     default void cancelSequence(int step, RequestOptions options) {}

@@ -6,15 +6,10 @@ import java.util.List;
 /**
  * One step of an ensemble: its model, and the tensors that it reads and writes. Immutable; arrays are not copied.
  *
- * @param index the index of the step in the configuration
  * @param model the name of its model, for errors
  * @param depth the number of decoupled steps before it, on which its inputs depend
  * @param decoupled whether its model sends any number of responses
- * @param inputs the names of the inputs in the model
- * @param inputTensors the tensor of each input
  * @param tensors the tensors that it reads, each once
- * @param outputs the names of the outputs in the model
- * @param outputTensors the tensor of each output
  * @param requested the outputs that it requests: in any place, except for outputs of the ensemble's responses
  * @param requestedOnHost the same outputs, all on the host
  * @param readers the indices of the steps that read its outputs

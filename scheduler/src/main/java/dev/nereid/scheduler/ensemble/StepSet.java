@@ -13,16 +13,13 @@ import java.util.function.Predicate;
 final class StepSet<T extends StepSet.Member> {
     /** A step that stores its place in a set. */
     interface Member {
-        /** Sets its place in a set. */
         void placed(Object owner, int index);
 
         /** Called when it is in no set any more. */
         void removed();
 
-        /** Returns whether it is in a set. */
         boolean isIn(Object set);
 
-        /** Returns its place in its set. */
         int place();
     }
 
@@ -57,7 +54,6 @@ final class StepSet<T extends StepSet.Member> {
         steps.forEach(action);
     }
 
-    /** Removes the steps for which a condition holds. */
     void removeIf(Predicate<T> condition) {
         for (int i = steps.size() - 1; i >= 0; i--) { // the last one takes the place of a removed one
             T step = steps.get(i);

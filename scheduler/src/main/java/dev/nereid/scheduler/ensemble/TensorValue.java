@@ -34,14 +34,12 @@ record TensorValue(
         }
     }
 
-    /** Releases a reference to the memory. */
     void release() {
         if (memory != null) {
             memory.release();
         }
     }
 
-    /** Returns the size of the content in bytes. */
     long byteSize() {
         return tensor == null ? 0 : tensor.byteSize();
     }

@@ -4,7 +4,6 @@ import dev.nereid.spi.ResponseSender;
 
 /** A sender that the server ends when its plugin has forgotten it. Safe for use by any thread. */
 public interface EndableSender extends ResponseSender {
-    /** Adds a handle. */
     void retainHandle();
 
     /**

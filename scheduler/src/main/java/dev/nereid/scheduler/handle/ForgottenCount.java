@@ -10,7 +10,6 @@ public final class ForgottenCount {
     private final AtomicLong reported = new AtomicLong();
     private final AtomicBoolean placeReported = new AtomicBoolean();
 
-    /** Creates a count of nothing. */
     public ForgottenCount() {}
 
     /** Returns whether places are worth recording: a handle was forgotten, and none with a place. */

@@ -38,7 +38,6 @@ public final class PluginHandles {
         /**
          * Receives a report, before the server ends a forgotten handle. Never blocks.
          *
-         * @param kind the kind of the handle
          * @param number the number of handles that the plugin has forgotten so far
          * @param place the place where it got one of them; {@code null} if that was not recorded
          */

@@ -17,13 +17,11 @@ import java.lang.foreign.MemorySegment;
 public final class Reachability {
     private final Arena arena = Arena.ofAuto();
 
-    /** Begins reachable. */
     public Reachability() {}
 
     /**
      * Returns a tensor that keeps this reachable.
      *
-     * @param tensor a tensor of the server
      * @return the same memory; the tensor itself if its memory is an array, or mapped memory of a client
      */
     @SuppressWarnings("restricted") // of the same memory and size
@@ -38,7 +36,6 @@ public final class Reachability {
     /**
      * Returns a tensor that the server may keep.
      *
-     * @param tensor a tensor of the plugin
      * @return a tensor that does not keep this reachable
      */
     @SuppressWarnings("restricted") // of the same memory and size

@@ -138,7 +138,6 @@ public final class DeviceInstances {
         instances.getFirst().place();
     }
 
-    /** Returns whether the thread is placed. */
     boolean arePlaced() {
         return instances.getFirst().isPlaced();
     }

@@ -100,7 +100,6 @@ public final class DirectExecutionPolicy {
         }
     }
 
-    /** Records the duration of an execution on an instance thread. */
     void recordOnInstanceThread(long nanos) {
         if (!declared) {
             return;

@@ -13,11 +13,6 @@ import org.jspecify.annotations.Nullable;
 final class DroppedStates implements StateSink {
     private final ModelSettings model;
 
-    /**
-     * Creates the sink.
-     *
-     * @param model the configuration of the states
-     */
     DroppedStates(ModelSettings model) {
         this.model = model;
     }

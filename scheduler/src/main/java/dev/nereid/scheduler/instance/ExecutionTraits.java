@@ -112,7 +112,6 @@ public record ExecutionTraits(
                 backend, accepted, shortExecutions, false, maxDeferred, lastingThreads, callbacks, forgotten);
     }
 
-    /** Checks the components. */
     public ExecutionTraits {
         requireNonNull(backend, "backend");
         requireNonNull(accepted, "accepted");

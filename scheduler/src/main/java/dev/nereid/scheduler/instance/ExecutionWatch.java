@@ -62,7 +62,6 @@ public final class ExecutionWatch implements Watchdog.Watched {
     /**
      * Creates a watch of some workers.
      *
-     * @param workers returns the workers of the model
      * @param stacks returns the stack of a thread
      */
     ExecutionWatch(
@@ -90,7 +89,6 @@ public final class ExecutionWatch implements Watchdog.Watched {
         return total.get();
     }
 
-    /** Returns the time limit of an execution. */
     public Duration limit() {
         return executionLimit;
     }

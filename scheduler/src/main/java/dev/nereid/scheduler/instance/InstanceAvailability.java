@@ -69,7 +69,6 @@ public final class InstanceAvailability {
         return Optional.ofNullable(problem.get()).map(Problem::reason);
     }
 
-    /** Returns whether it takes batches. */
     boolean isAvailable() {
         return takes(problem.get());
     }

@@ -58,10 +58,7 @@ final class InstanceExecutions {
      * Creates the executions of a worker.
      *
      * @param instances execute the batches
-     * @param source the source of the batches
-     * @param handle the worker's handle in the source
      * @param policy records how long executions take
-     * @param permitAcquirer acquires the permits of the batches
      * @param drain counts the requests that use the instances
      */
     InstanceExecutions(
@@ -259,7 +256,6 @@ final class InstanceExecutions {
         return Optional.of(new RunningExecution(runner.areDeclaredShort(), batch.chain(Hold.Kind.THREAD)));
     }
 
-    /** Returns whether a thread executes a batch. */
     boolean executesOn(Thread thread) {
         ExecutionBatch batch = current;
         return batch != null && thread.equals(batch.thread());

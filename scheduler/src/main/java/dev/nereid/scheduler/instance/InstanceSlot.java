@@ -11,7 +11,6 @@ import dev.nereid.spi.ModelInstance;
  * availability.
  *
  * @param name the instance's name, such as {@code resnet50_0_1}
- * @param device the device of the instance
  * @param instance the instance, already isolated from its plugin; closed by the scheduler
  * @param rate the limited resources that its executions take
  * @param placement places the thread of the instance
@@ -24,7 +23,6 @@ public record InstanceSlot(
         RateProfile rate,
         ThreadPlacement placement,
         InstanceAvailability availability) {
-    /** Checks the components. */
     public InstanceSlot {
         requireNonNull(name, "name");
         requireNonNull(device, "device");
@@ -37,8 +35,6 @@ public record InstanceSlot(
     /**
      * Creates a slot for an instance that always takes batches.
      *
-     * @param name the instance's name
-     * @param device the device of the instance
      * @param instance the instance; closed by the scheduler
      * @param rate the limited resources that its executions take
      * @param placement places the thread of the instance
@@ -51,8 +47,6 @@ public record InstanceSlot(
     /**
      * Creates a slot for an instance that takes no limited resources and runs anywhere.
      *
-     * @param name the instance's name
-     * @param device the device of the instance
      * @param instance the instance; closed by the scheduler
      */
     public InstanceSlot(String name, Device device, ModelInstance instance) {

@@ -77,7 +77,6 @@ public final class InstanceThreads implements Watchdog.Watched {
     /**
      * Creates an empty set.
      *
-     * @param prefix the prefix of thread names
      * @param fatalErrors notified of fatal errors that end a thread
      * @param unplaced runs a task soon, on a thread that is not placed: a new thread inherits the place of its starter
      */
@@ -152,7 +151,6 @@ public final class InstanceThreads implements Watchdog.Watched {
         return true;
     }
 
-    /** Sets the workers that count as serving. */
     public void serve(Predicate<InstanceWorker> these) {
         lock.lock();
         try {
@@ -189,7 +187,6 @@ public final class InstanceThreads implements Watchdog.Watched {
         }
     }
 
-    /** Returns the workers that count as serving. */
     public List<InstanceWorker> servingWorkers() {
         return serving.stream().map(InstanceThread::worker).toList();
     }
@@ -316,7 +313,6 @@ public final class InstanceThreads implements Watchdog.Watched {
         }
     }
 
-    /** Abandons the requests that are in execution. */
     public void abandon() {
         snapshot(worker -> true).forEach(one -> one.worker().executions().abandon());
     }

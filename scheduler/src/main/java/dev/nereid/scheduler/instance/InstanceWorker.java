@@ -55,7 +55,6 @@ public final class InstanceWorker implements Runnable {
     private final InstanceHandle handle;
     private final InstanceExecutions executions;
 
-    /** The requests that use the instances. */
     private final RequestDrain drain;
 
     /**
@@ -84,7 +83,6 @@ public final class InstanceWorker implements Runnable {
      * Creates a worker and registers it with the queue.
      *
      * @param instances execute the batches
-     * @param source the source of the batches
      * @param policy records how long executions take
      * @param maxDeferred the largest number of deferred executions
      * @param warmup runs before the first batch
@@ -465,7 +463,6 @@ public final class InstanceWorker implements Runnable {
         return batch == null ? Optional.empty() : Optional.ofNullable(batch.thread());
     }
 
-    /** Returns whether a thread executes a batch of this worker. */
     public boolean executesOn(Thread thread) {
         return executions.executesOn(thread);
     }

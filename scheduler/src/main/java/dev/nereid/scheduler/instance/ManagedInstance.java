@@ -51,12 +51,10 @@ public final class ManagedInstance {
         permits = new RateLimitPermits(limiter.register(device, rate));
     }
 
-    /** Returns the rate limiter permits of the instance. */
     RateLimitPermits permits() {
         return permits;
     }
 
-    /** Returns whether the instance takes batches. */
     InstanceAvailability availability() {
         return availability;
     }
@@ -71,12 +69,10 @@ public final class ManagedInstance {
         return instance == other;
     }
 
-    /** Places the calling thread. */
     void place() {
         placement.place();
     }
 
-    /** Returns whether the instance's thread is placed. */
     boolean isPlaced() {
         return !placement.equals(ThreadPlacement.ANYWHERE);
     }
@@ -112,7 +108,6 @@ public final class ManagedInstance {
         call("report of an overdue execution failed", instance::executionOverdue);
     }
 
-    /** Returns the readiness check of the instance. */
     ReadinessCheck readiness() {
         return readiness;
     }

@@ -25,8 +25,6 @@ public final class ModelReadiness {
     /**
      * Creates the check of a model.
      *
-     * @param threads the threads with the instances
-     * @param nanoTime the clock
      * @param timer limits the checks of instances
      * @param fatalErrors handles errors of checks after which the process may not be able to serve
      */

@@ -14,12 +14,7 @@ final class RateLimitPermitAcquirer {
     /** The batch that uses the permit; {@code null} before {@link #use} and after {@link #end}. */
     private @Nullable ExecutionBatch used;
 
-    /**
-     * Creates an acquirer without a permit.
-     *
-     * @param instances the holders of the permits
-     * @param source the source of the batches
-     */
+    /** Creates an acquirer without a permit. */
     RateLimitPermitAcquirer(DeviceInstances instances, WorkSource source) {
         this.instances = instances;
         this.source = source;
@@ -55,7 +50,6 @@ final class RateLimitPermitAcquirer {
         return permits;
     }
 
-    /** Records the batch that uses the permit. */
     void use(ExecutionBatch batch) {
         used = batch;
     }

@@ -44,7 +44,6 @@ final class ReadinessCheck {
     /**
      * Creates the check of an instance.
      *
-     * @param instance the name of the instance
      * @param check begins a check of the backend
      * @param log receives throwables that a backend must not throw
      */
@@ -62,7 +61,6 @@ final class ReadinessCheck {
     /**
      * Begins a check, unless one is in progress.
      *
-     * @param nanoTime the clock
      * @param timer one of its timeouts is held during the check, if that takes any time
      * @param fatalErrors handles errors of the backend after which the process may not be able to serve
      * @return the result of the check; only this class completes it

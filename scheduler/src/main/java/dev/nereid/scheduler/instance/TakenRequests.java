@@ -20,11 +20,6 @@ final class TakenRequests {
     private final InstanceHandle handle;
     private final List<Executable> taken;
 
-    /**
-     * Creates the view of a handle.
-     *
-     * @param handle the handle with the requests
-     */
     TakenRequests(InstanceHandle handle) {
         this.handle = handle;
         this.taken = handle.taken();
@@ -99,14 +94,12 @@ final class TakenRequests {
         return false;
     }
 
-    /** Removes the requests into a batch. */
     ExecutionBatch removeAll(ExecutionScope scope) {
         ExecutionBatch batch = new ExecutionBatch(scope, taken, handle.rescheduler());
         taken.clear();
         return batch;
     }
 
-    /** Removes and completes the requests. */
     void fail(Function<ScheduledRequest, InferenceException> error) {
         while (!taken.isEmpty()) {
             InferenceException one = error.apply(taken.getLast().request());

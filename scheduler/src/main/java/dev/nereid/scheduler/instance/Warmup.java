@@ -151,7 +151,6 @@ public final class Warmup {
     /**
      * Executes all samples on an instance. Stops when one of them fails here or on another instance.
      *
-     * @param name the name of the instance
      * @param instance executes a batch
      */
     void warm(String name, Consumer<ExecutionBatch> instance) {

@@ -15,7 +15,6 @@ import java.util.function.Supplier;
  *     thread of the instance
  */
 public record WarmupSample(String name, int executions, Supplier<List<CheckedRequest>> batch) {
-    /** Checks the components. */
     public WarmupSample {
         requireNonNull(name, "name");
         requireNonNull(batch, "batch");

@@ -12,10 +12,8 @@ import java.util.Set;
  * @param places the kinds of memory in which inputs may lie
  */
 public record AcceptedMemory(boolean ofClients, Set<MemoryPlace.Kind> places) {
-    /** Memory of the server on the host. */
     public static final AcceptedMemory HOST = new AcceptedMemory(false, BackendTraits.DEFAULT.places());
 
-    /** Copies the components. */
     public AcceptedMemory {
         places = Set.copyOf(places);
     }

@@ -17,7 +17,6 @@ public final class ByteStrings {
      * Returns the offsets of the items of a tensor, in bytes.
      *
      * @param tensor a tensor of byte strings with a first dimension of {@code items}
-     * @param items the number of items
      * @return the offset of each item, and at the end the size; {@code null} if the memory cannot be read, or does not
      *     hold exactly the elements of the shape
      */
@@ -46,7 +45,6 @@ public final class ByteStrings {
     /**
      * Returns the offsets of some elements of a tensor, in bytes.
      *
-     * @param tensor a tensor of byte strings
      * @param elements the indices of the elements, rising, the last one being the number of all elements
      * @return the offset of each element; {@code null} if the memory does not hold exactly that number of elements, or
      *     cannot be read

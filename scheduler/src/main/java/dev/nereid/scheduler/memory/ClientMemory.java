@@ -16,7 +16,6 @@ public final class ClientMemory {
     /**
      * Copies from or to memory of a client.
      *
-     * @param from the source
      * @param target the destination; at least as large
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the memory is gone
      */
@@ -29,7 +28,6 @@ public final class ClientMemory {
         }
     }
 
-    /** Returns whether memory may belong to a client. */
     public static boolean isClientMemory(MemorySegment memory) {
         return memory.isMapped();
     }

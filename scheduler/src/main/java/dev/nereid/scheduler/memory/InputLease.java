@@ -36,7 +36,6 @@ public final class InputLease implements Runnable {
         onEnd = action;
     }
 
-    /** Returns whether the lease is ended. */
     public boolean isEnded() {
         return ended.get();
     }

@@ -33,7 +33,6 @@ public final class InputStaging {
      * @param memory where copies are made
      * @param model the name of the model, for errors
      * @param accepted the memory in which the backend works
-     * @param device the device of the instance
      */
     public InputStaging(TensorMemory memory, String model, AcceptedMemory accepted, Device device) {
         this.memory = memory;
@@ -138,7 +137,6 @@ public final class InputStaging {
             return new Staged(inputs, all);
         }
 
-        /** Frees the copies. */
         @Override
         public void close() {
             copies.forEach(TensorBuffer::close);

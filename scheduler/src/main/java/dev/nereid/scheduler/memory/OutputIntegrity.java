@@ -39,7 +39,6 @@ public final class OutputIntegrity {
     /**
      * Creates the check of a model.
      *
-     * @param model the settings of the model
      * @param stacks reads the stacks of threads in code of the backend, for the log
      * @param interval one response in this many is checked; 0 for none
      */
@@ -71,7 +70,6 @@ public final class OutputIntegrity {
     /**
      * Begins the check of a response.
      *
-     * @param outputs the outputs of the response
      * @param id the client's id of the request
      * @param instance the name of the instance that executes it
      * @return the end of the check, to be run before their memory is released

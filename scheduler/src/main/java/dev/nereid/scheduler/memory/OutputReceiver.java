@@ -8,8 +8,6 @@ public interface OutputReceiver {
      * Returns an output of the backend as the server reads and sends it. The fence of a pending output is awaited at
      * the end of the execution; before that, only requests that take pending outputs are answered. Its memory is
      * retained until then.
-     *
-     * @param memory the memory of the output
      */
     Tensor received(Tensor output, ReferenceCountedMemory memory);
 

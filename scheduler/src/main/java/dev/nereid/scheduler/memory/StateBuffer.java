@@ -26,12 +26,7 @@ public final class StateBuffer {
         void moveOut(StateBuffer from);
     }
 
-    /**
-     * The value of one sequence.
-     *
-     * @param buffer the buffer
-     * @param index the index of the row
-     */
+    /** The value of one sequence. */
     public record Row(StateBuffer buffer, int index) {
         /**
          * Adds a sequence, while it is in use.
@@ -45,7 +40,6 @@ public final class StateBuffer {
         /**
          * Removes the sequence.
          *
-         * @param used whether it is in use
          * @return whether it was the last one
          */
         public boolean remove(boolean used) {
@@ -57,7 +51,6 @@ public final class StateBuffer {
      * Values that lie in order.
      *
      * @param data their memory, in the buffer
-     * @param place the place of the memory
      * @param copied the number of values that were copied to rows of null requests
      */
     public record InOrder(MemorySegment data, MemoryPlace place, int copied) {}
@@ -95,7 +88,6 @@ public final class StateBuffer {
         this.spare = spare;
     }
 
-    /** Returns the size of all rows. */
     public long byteSize() {
         return whole.byteSize();
     }
@@ -107,7 +99,6 @@ public final class StateBuffer {
      * @param values the values, all of one type and of the same dimensions
      * @param isNull the indexes of null requests; their values are zeros
      * @param inPlace the index of a value that lies in this buffer
-     * @param memory the memory of the server
      * @return {@code null} if they do not lie in order
      * @throws dev.nereid.api.InferenceException if a device failed at a copy
      */

@@ -23,12 +23,7 @@ public final class ZeroMemory {
     /** The divisor of the part by which a new block is larger than needed, so that slow growth copies little. */
     private static final int SPARE = 4;
 
-    /**
-     * A block of zeros.
-     *
-     * @param data its content
-     * @param memory its memory
-     */
+    /** A block of zeros. */
     private record Block(MemorySegment data, ReferenceCountedMemory memory) {}
 
     private final TensorMemory memory;

@@ -33,14 +33,6 @@ public final class BatchSource implements WorkSource {
     @GuardedBy("lock")
     private @Nullable RescheduledRequests rescheduledRequests;
 
-    /**
-     * Creates the instances' view of a queue.
-     *
-     * @param lock the lock of the queue
-     * @param requests the waiting requests
-     * @param taker takes the batches
-     * @param nanoTime the clock
-     */
     BatchSource(
             QueueLock lock,
             WaitingRequests requests,

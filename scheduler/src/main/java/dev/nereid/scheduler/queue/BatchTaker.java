@@ -48,8 +48,6 @@ final class BatchTaker {
      *
      * @param lock the lock of the queue
      * @param planner decides which requests make a batch
-     * @param requests the waiting requests
-     * @param nanoTime the clock
      * @param strategy forms batches by the model's batching strategy; {@code null} if there is none
      */
     BatchTaker(
@@ -114,7 +112,6 @@ final class BatchTaker {
         }
     }
 
-    /** Returns whether a hold delays batches. */
     private boolean isHeld() {
         return held > 0 && !stopped;
     }
@@ -236,7 +233,6 @@ final class BatchTaker {
         }
     }
 
-    /** Returns whether the batching strategy is forming a batch. */
     boolean isForming() {
         return strategy != null && strategy.isForming();
     }

@@ -34,8 +34,6 @@ final class Deadline {
     /**
      * Creates a deadline.
      *
-     * @param entry the request
-     * @param cause the kind of the deadline
      * @param nanos the first nanosecond at which the request is expired, on the scale of the clock
      */
     Deadline(QueueEntry entry, Cause cause, long nanos) {
@@ -56,7 +54,6 @@ final class Deadline {
         return nanos;
     }
 
-    /** Returns whether the deadline has passed. */
     boolean isPast(long nowNanos) {
         return nowNanos - nanos >= 0;
     }
@@ -82,7 +79,6 @@ final class Deadline {
         }
     }
 
-    /** Rejects the request, unless it is completed. */
     void rejectRequest() {
         switch (cause) {
             case DEADLINE -> entry.request().reject(SchedulerErrors.cancelled(), FailureReason.CANCELED);

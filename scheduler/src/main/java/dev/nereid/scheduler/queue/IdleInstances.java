@@ -63,7 +63,6 @@ final class IdleInstances {
     /** The number of instances that were woken and did not take the lock yet. */
     private int woken;
 
-    /** The number of registered instances. */
     private int number;
 
     /** The number of registered instances that are unavailable. */
@@ -72,18 +71,11 @@ final class IdleInstances {
     /** {@code true} if requests that wait while no instance takes any are refused. */
     private boolean leaving;
 
-    /**
-     * Creates an empty set.
-     *
-     * @param lock the lock of the queue
-     * @param taker takes the batches
-     */
     IdleInstances(QueueLock lock, BatchTaker taker) {
         this.lock = lock;
         this.taker = taker;
     }
 
-    /** Registers an instance. */
     void add() {
         number++;
     }
@@ -99,7 +91,6 @@ final class IdleInstances {
         }
     }
 
-    /** Returns whether no instance is registered. */
     boolean hasNoInstances() {
         return number == 0;
     }
@@ -480,7 +471,6 @@ final class IdleInstances {
         }
     }
 
-    /** Removes an instance that waits. */
     private void unlink(InstanceHandle handle) {
         if (handle.blocked) {
             handle.blocked = false;

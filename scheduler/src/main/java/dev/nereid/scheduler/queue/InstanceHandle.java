@@ -118,7 +118,6 @@ public final class InstanceHandle implements OfferResult {
         return ended;
     }
 
-    /** Rejects the requests that expired in the queue. */
     public void rejectExpired() {
         if (!expired.isEmpty()) {
             Deadline.rejectAll(expired);

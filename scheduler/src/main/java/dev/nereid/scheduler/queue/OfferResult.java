@@ -18,10 +18,6 @@ public sealed interface OfferResult permits OfferResult.Outcome, OfferResult.Ref
         NO_INSTANCE
     }
 
-    /**
-     * The request does not fit its sequence.
-     *
-     * @param error the error for the client
-     */
+    /** The request does not fit its sequence. */
     record Refused(InferenceException error) implements OfferResult {}
 }

@@ -53,7 +53,6 @@ final class PriorityLevel {
         link(entry, last);
     }
 
-    /** Removes a request of this level. */
     void remove(QueueEntry entry) {
         unlink(entry);
         entry.level = null;

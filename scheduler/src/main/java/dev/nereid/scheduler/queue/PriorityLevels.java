@@ -70,7 +70,6 @@ final class PriorityLevels implements QueueView {
         return recent;
     }
 
-    /** Adds a request to its level. */
     void add(QueueEntry entry, PriorityLevel level) {
         if (level.size() == 0 && !policy.isFlat()) {
             waiting.put(level.number(), level);

@@ -24,7 +24,6 @@ public record QueuePolicy(TimeoutAction action, long defaultTimeoutNanos, boolea
         DELAY
     }
 
-    /** Checks the components. */
     public QueuePolicy {
         requireNonNull(action, "action");
         if (defaultTimeoutNanos < 0) {

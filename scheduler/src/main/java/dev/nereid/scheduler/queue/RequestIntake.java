@@ -35,31 +35,23 @@ public interface RequestIntake {
     @Nullable
     InstanceHandle offerAll(List<ScheduledRequest> offered, boolean mayRun, List<OfferResult> outcomes);
 
-    /** Ends a hold of batches, if there is one. */
     void endHold();
 
     /**
      * Returns whether a sequence lives here: further requests of it may come.
      *
-     * @param id the id of the sequence
      * @return {@code false} for a model without sequences
      */
     default boolean hasSequence(Sequence.Id id) {
         return false;
     }
 
-    /**
-     * Ends a sequence after its requests that wait, if it lives: it starts again elsewhere.
-     *
-     * @param id the id of the sequence
-     */
+    /** Ends a sequence after its requests that wait, if it lives: it starts again elsewhere. */
     default void replaceSequence(Sequence.Id id) {}
 
     /**
      * Ends a sequence after its requests that wait, if it lives: one of its requests is never offered, since its client
      * cancelled it. Has no effect on iterative sequences.
-     *
-     * @param id the id of the sequence
      */
     default void cancelSequence(Sequence.Id id) {}
 
@@ -91,7 +83,6 @@ public interface RequestIntake {
         return Optional.empty();
     }
 
-    /** Returns the number of waiting requests. */
     int waiting();
 
     /**
@@ -109,7 +100,6 @@ public interface RequestIntake {
     /** Closes the timeout; called once no request waits or will wait. */
     void close();
 
-    /** Returns whether requests are accepted. */
     boolean isOpen();
 
     /** Returns whether new requests are refused, since {@link #stop} was called. */

@@ -53,7 +53,6 @@ public final class RequestQueue implements RequestIntake {
      * @param planner decides which requests make a batch
      * @param priorities the priority levels of the model
      * @param equalInputs decides which requests may share a batch
-     * @param nanoTime the clock
      * @param timer one of its timeouts is held until the queue is closed
      * @param strategy forms batches by the model's batching strategy; {@code null} if there is none
      */

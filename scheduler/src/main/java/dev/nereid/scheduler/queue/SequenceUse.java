@@ -8,9 +8,7 @@ import java.util.Map;
  *
  * @param live the number of sequences of the scheduler that have not ended; sequences in the backlog count
  * @param backlog the number of sequences that wait for a slot
- * @param slotsUsed the number of slots with a sequence
  * @param slots the number of slots of all instances
- * @param states the states of the sequences
  * @param ended the number of ended sequences of the model version by reason; sequences of earlier schedulers count
  */
 public record SequenceUse(
@@ -23,7 +21,6 @@ public record SequenceUse(
      */
     public record States(long bytes, long copies) {}
 
-    /** Copies the components. */
     public SequenceUse {
         ended = Map.copyOf(ended);
     }

@@ -26,17 +26,14 @@ final class WaitingRequests {
         return levels;
     }
 
-    /** Returns the timeouts and deadlines of the requests. */
     QueueTimeouts timeouts() {
         return timeouts;
     }
 
-    /** Returns the number of requests. */
     int length() {
         return levels.length();
     }
 
-    /** Returns the number of items in all requests. */
     long items() {
         return levels.items();
     }
@@ -95,7 +92,6 @@ final class WaitingRequests {
         return first.request();
     }
 
-    /** Removes and returns all requests. */
     List<ScheduledRequest> drain() {
         List<ScheduledRequest> drained = new ArrayList<>(length());
         for (ScheduledRequest request = poll(); request != null; request = poll()) {

@@ -4,7 +4,6 @@ import dev.nereid.spi.Device;
 
 /** Decides which instances of all models may execute at the same time. Safe for use by any thread; never blocks. */
 public interface ExecutionLimiter {
-    /** Does not limit executions. */
     ExecutionLimiter OFF = new NoExecutionLimit();
 
     /**

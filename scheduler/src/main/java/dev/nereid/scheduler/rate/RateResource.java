@@ -5,12 +5,10 @@ import static java.util.Objects.requireNonNull;
 /**
  * An amount of a resource that each execution of an instance takes. Immutable.
  *
- * @param name the resource's name
  * @param global whether all devices share it; otherwise each device has its own
  * @param count the amount; 0 or more
  */
 public record RateResource(String name, boolean global, int count) {
-    /** Checks the components. */
     public RateResource {
         requireNonNull(name, "name");
         if (count < 0) {

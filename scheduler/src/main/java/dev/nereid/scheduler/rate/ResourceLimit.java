@@ -13,7 +13,6 @@ import java.util.OptionalInt;
  *     its limits on any device
  */
 public record ResourceLimit(String name, int count, OptionalInt device) {
-    /** Checks the components. */
     public ResourceLimit {
         requireNonNull(name, "name");
         requireNonNull(device, "device");

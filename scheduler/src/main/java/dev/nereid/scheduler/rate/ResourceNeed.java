@@ -4,16 +4,11 @@ import dev.nereid.spi.Device;
 import java.util.Map;
 import java.util.TreeMap;
 
-/**
- * The resources that one execution of an instance takes. Immutable.
- *
- * @param counts the amount of each resource
- */
+/** The resources that one execution of an instance takes. Immutable. */
 record ResourceNeed(Map<Key, Integer> counts) {
     /**
      * A resource on one device or on all devices.
      *
-     * @param name the resource's name
      * @param device the number of its device; {@link #ALL} if all devices share it
      */
     record Key(String name, int device) implements Comparable<Key> {

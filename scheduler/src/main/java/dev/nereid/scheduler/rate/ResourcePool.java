@@ -104,12 +104,10 @@ final class ResourcePool {
         return capacity.getOrDefault(key, 0);
     }
 
-    /** Returns the taken amount of a resource. */
     long taken(ResourceNeed.Key key) {
         return taken.getOrDefault(key, 0L);
     }
 
-    /** Returns whether all resources of an execution are available. */
     boolean fits(ResourceNeed need) {
         for (Map.Entry<ResourceNeed.Key, Integer> count : need.counts().entrySet()) {
             if (count.getValue() > capacity(count.getKey()) - taken(count.getKey())) {
@@ -124,7 +122,6 @@ final class ResourcePool {
         need.counts().forEach((key, count) -> taken.merge(key, (long) count, Long::sum));
     }
 
-    /** Releases the resources of an execution. */
     void release(ResourceNeed need) {
         need.counts().forEach((key, count) -> taken.merge(key, -(long) count, Long::sum));
     }

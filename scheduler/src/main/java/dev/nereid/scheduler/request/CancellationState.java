@@ -87,7 +87,6 @@ final class CancellationState {
                 : current;
     }
 
-    /** Returns whether the request is cancelled. */
     boolean isRequested() {
         return requested;
     }
@@ -102,11 +101,7 @@ final class CancellationState {
         }
     }
 
-    /**
-     * Registers an action that runs when the request is cancelled during an execution, as the SPI describes.
-     *
-     * @param execution the number of the execution
-     */
+    /** Registers an action that runs when the request is cancelled during an execution, as the SPI describes. */
     CancelHook onCancel(Runnable action, CompletionLatch latch, int execution) {
         if (latch.isExecuting(execution)) {
             CancelActions current = actions();

@@ -13,12 +13,9 @@ import org.jspecify.annotations.Nullable;
  * A request that passed the checks against its model configuration. Immutable as a view of its memory, which the holder
  * of the request owns.
  *
- * @param modelVersion the model version that serves the request
  * @param id the client's id of the request; empty for none
  * @param inputs the input tensors, and the action that frees their memory
- * @param outputs the requested outputs
  * @param parameters the parameters for the backend, without the ones in {@code options}; immutable
- * @param options the scheduling options
  * @param arrivedNanos the time at which the server received the request, on the scale of {@link System#nanoTime()}
  */
 public record CheckedRequest(
@@ -39,7 +36,6 @@ public record CheckedRequest(
         requireNonNull(options, "options");
     }
 
-    /** Replaces the inputs. */
     public CheckedRequest withInputs(RequestInputs changed) {
         return new CheckedRequest(modelVersion, id, changed, outputs, parameters, options, arrivedNanos);
     }
@@ -49,12 +45,10 @@ public record CheckedRequest(
         return new CheckedRequest(modelVersion, id, inputs, outputs, parameters, options, nanos);
     }
 
-    /** Returns the model's name. */
     public String model() {
         return modelVersion.model();
     }
 
-    /** Returns the version that serves the request. */
     public long version() {
         return modelVersion.version();
     }
@@ -67,7 +61,6 @@ public record CheckedRequest(
         return inputs.batchSize();
     }
 
-    /** Returns the size of all inputs in bytes. */
     public long inputBytes() {
         return inputs.byteSize();
     }
@@ -95,7 +88,6 @@ public record CheckedRequest(
         return outputs.takes(output, device);
     }
 
-    /** Returns whether the client requested an output. */
     public boolean requestsOutput(String output) {
         return outputs.contains(output);
     }

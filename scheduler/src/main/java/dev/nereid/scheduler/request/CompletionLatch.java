@@ -49,7 +49,6 @@ final class CompletionLatch {
      */
     private boolean lost;
 
-    /** Returns whether the request waits for an execution. */
     boolean isWaiting() {
         return (state & STEP_MASK) == WAITING;
     }
@@ -64,7 +63,6 @@ final class CompletionLatch {
         return state == executing(execution);
     }
 
-    /** Returns whether the request is completed. */
     boolean isCompleted() {
         return (state & STEP_MASK) == COMPLETED;
     }

@@ -70,7 +70,6 @@ public final class DetachedRequests {
         abandoned = true;
     }
 
-    /** Abandons all requests of the set. */
     public void abandonAll() {
         requests.forEach(Detached::abandon);
     }

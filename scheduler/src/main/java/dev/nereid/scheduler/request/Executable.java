@@ -59,7 +59,6 @@ public interface Executable {
      *
      * <p>An action for all executions of a batch together does the work that takes a lock.
      *
-     * @param rescheduled whether the request is rescheduled
      * @param before the action so far: the result of this method for the execution before in the batch; {@code null}
      *     for none
      * @return the action with this execution, to be run once by the caller when all of the batch have ended; {@code

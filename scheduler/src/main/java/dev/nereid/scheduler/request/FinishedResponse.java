@@ -137,13 +137,7 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
         return new OutputLease(request, leased.tensor(), held, new AtomicBoolean());
     }
 
-    /**
-     * Holds references to the memory of one output and to its request.
-     *
-     * @param tensor the output
-     * @param memory its memory
-     * @param closed whether the lease is closed
-     */
+    /** Holds references to the memory of one output and to its request. */
     private record OutputLease(
             ScheduledRequest request, Tensor tensor, ReferenceCountedMemory memory, AtomicBoolean closed)
             implements TensorLease {

@@ -15,9 +15,7 @@ import java.util.function.LongSupplier;
  *
  * @param settings the model's configuration
  * @param memory the memory for copied and gathered inputs and for outputs
- * @param nanoTime the clock
  * @param fatalErrors handles errors after which the process may not be able to serve
- * @param meter the statistics
  * @param drain the requests in flight; a stop waits for their end
  * @param admission the load of the model and its limits
  * @param detached the requests that do not wait and do not run on an instance
@@ -33,7 +31,6 @@ public record ModelScope(
         RequestAdmission admission,
         DetachedRequests detached,
         Refusals refusals) {
-    /** Creates a scope without requests. */
     public ModelScope(
             ModelSettings settings,
             TensorMemory memory,
@@ -54,11 +51,7 @@ public record ModelScope(
                 refusals);
     }
 
-    /**
-     * Creates the count of requests that use an instance. The statistics count executions on each GPU.
-     *
-     * @param instance the name of the instance
-     */
+    /** Creates the count of requests that use an instance. The statistics count executions on each GPU. */
     public RequestDrain drainOf(String instance, Device device) {
         if (device.kind() == Device.Kind.GPU) {
             meter.addInstanceOn(device.id());
@@ -71,11 +64,7 @@ public record ModelScope(
         return drain;
     }
 
-    /**
-     * Returns the same scope, with the statistics of the model, for requests that the statistics do not count.
-     *
-     * @param own the uncounted requests in flight
-     */
+    /** Returns the same scope, with the statistics of the model, for requests that the statistics do not count. */
     public ModelScope uncounted(RequestDrain own) {
         ModelMeter unread = new ModelMeter(InstantSource.system());
         return new ModelScope(settings, memory, nanoTime, fatalErrors, unread, own, admission, detached, refusals);

@@ -9,7 +9,6 @@ import static java.util.Objects.requireNonNull;
  * @param version the version; never a stand-in for the latest
  */
 public record ModelVersion(String model, long version) {
-    /** Checks the components. */
     public ModelVersion {
         requireNonNull(model, "model");
     }

@@ -46,7 +46,6 @@ public final class NullRequest implements Executable {
      * @param uncounted the scope of null requests: {@link ModelScope#uncounted}
      * @param like another request of the batch, with the shapes for this one; the caller holds a reference to it
      * @param added its control inputs and states, with the names as in the other request
-     * @param zeros the memory of its inputs
      * @throws dev.nereid.api.InferenceException if there is no memory for zeros, which {@link #reserve} prevents
      */
     public NullRequest(ModelScope uncounted, Executable like, List<NamedTensor> added, ZeroMemory zeros) {

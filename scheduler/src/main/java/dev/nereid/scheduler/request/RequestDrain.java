@@ -37,14 +37,12 @@ public final class RequestDrain {
      * Creates a count.
      *
      * @param name the name of the instance that the requests use; empty for none
-     * @param device the device of the instance
      */
     public RequestDrain(String name, Device device) {
         this.name = name;
         this.device = device;
     }
 
-    /** Returns the device of the instance that the requests use. */
     Device device() {
         return device;
     }
@@ -54,12 +52,10 @@ public final class RequestDrain {
         return name;
     }
 
-    /** Counts an arriving request. */
     public void register() {
         count.incrementAndGet();
     }
 
-    /** Counts arriving requests. */
     public void register(int number) {
         count.addAndGet(number);
     }
@@ -76,7 +72,6 @@ public final class RequestDrain {
         }
     }
 
-    /** Returns the number of requests in flight. */
     public int count() {
         return count.get();
     }

@@ -106,17 +106,14 @@ public class RequestInputs extends AbstractList<NamedTensor> implements RandomAc
         return batchSize;
     }
 
-    /** Returns the bytes of all inputs. */
     public long byteSize() {
         return byteSize;
     }
 
-    /** Returns whether all inputs lie in memory of the host. */
     public boolean areOnHost() {
         return onHost;
     }
 
-    /** Returns whether an input may lie in memory of a client. */
     public boolean useClientMemory() {
         return inClientMemory;
     }

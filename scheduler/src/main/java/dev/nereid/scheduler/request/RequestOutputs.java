@@ -84,7 +84,6 @@ public record RequestOutputs(
         return false;
     }
 
-    /** Returns whether the client requests an output. */
     public boolean contains(String output) {
         for (int i = 0; i < names.size(); i++) {
             if (names.get(i).equals(output)) {

@@ -22,7 +22,6 @@ public interface Rescheduler {
      * lock.
      *
      * @param ended the number of requests with an ended execution, {@code rescheduled} included
-     * @param rescheduled the rescheduled requests
      */
     void reschedule(int ended, List<ScheduledRequest> rescheduled);
 }

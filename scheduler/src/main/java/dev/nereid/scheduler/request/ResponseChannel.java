@@ -29,6 +29,5 @@ public interface ResponseChannel extends ResponseSender {
      */
     void alsoWhenReady(Runnable action);
 
-    /** Returns whether the sender is ended. */
     boolean isEnded();
 }

@@ -42,7 +42,6 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     /**
      * Creates the delivery of a request.
      *
-     * @param observer the receiver of the responses
      * @param order orders the responses of the model; {@code null} if the model preserves no order
      */
     ResponseDelivery(ScheduledRequest request, ResponseObserver observer, @Nullable ResponseOrder order) {
@@ -184,7 +183,6 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
         }
     }
 
-    /** Delivers the terminal response. */
     void sendTerminal(ResponseEvent event) {
         ResponseEvent terminal = place < 0 ? event : new ResponseEvent.Terminal(event);
         ResponseChannel opened = channel;

@@ -7,7 +7,6 @@ import dev.nereid.spi.BackendException;
 
 /** A response, failure or end of responses for the observer of one request. */
 public interface ResponseEvent {
-    /** Passes the event to an observer. */
     void deliverTo(ResponseObserver observer);
 
     /** Releases the resources of an event that is not delivered. Does nothing by default. */
@@ -47,7 +46,6 @@ public interface ResponseEvent {
      * @param reason how the failure is counted
      */
     record Failure(InferenceException error, FailureReason reason) implements ResponseEvent {
-        /** Creates a failure from an error of a backend. */
         public static Failure of(BackendException error, FailureReason reason) {
             return new Failure(SchedulerErrors.of(error), reason);
         }

@@ -26,13 +26,10 @@ import org.jspecify.annotations.Nullable;
 public final class ResponseOrder {
     /** Receives the responses to one request when its place is the first. */
     interface Recipient {
-        /** Retains the request. */
         void retain();
 
-        /** Receives a response. */
         void sendNow(ResponseEvent event);
 
-        /** Releases the request. */
         void release();
     }
 

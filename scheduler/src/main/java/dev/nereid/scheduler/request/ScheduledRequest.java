@@ -210,7 +210,6 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         this.position = position;
     }
 
-    /** Returns whether the request still waits for its execution. */
     public boolean isWaiting() {
         return latch.isWaiting();
     }
@@ -382,7 +381,6 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         return hasSender() && (isCompleted() || isCancelled());
     }
 
-    /** Returns whether the request is cancelled. */
     public boolean isCancelled() {
         return cancellation.isRequested();
     }
@@ -487,7 +485,6 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
     /**
      * Decides how a request ends with one of its executions; the event of a cancelled request is replaced.
      *
-     * @param execution the number of the execution
      * @return the event that the caller has to {@link #count} and then to {@link #deliver}; {@code null} if the request
      *     was completed before
      */
@@ -870,7 +867,6 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         }
     }
 
-    /** Logs an unexpected failure of this request. */
     public void log(String event, Throwable cause) {
         model.fatalErrors().check(cause);
         RequestLog.error(checked, event, cause);

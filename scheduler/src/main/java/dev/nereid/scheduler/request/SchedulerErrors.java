@@ -139,7 +139,6 @@ public final class SchedulerErrors {
                 thrown);
     }
 
-    /** A backend set an output twice. */
     public static BackendException duplicateOutput(ModelSettings model, String output) {
         return output(model, output, "given twice (expected: once)");
     }

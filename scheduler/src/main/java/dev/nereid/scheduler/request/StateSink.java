@@ -11,7 +11,6 @@ public interface StateSink {
     /**
      * Returns the specification of a state. Called by any thread.
      *
-     * @param output the name of the output of the state
      * @return {@code null} if the model has no such state
      */
     @Nullable
@@ -21,7 +20,6 @@ public interface StateSink {
      * Returns the present value of a state if its update begins with that value
      * ({@code use_same_buffer_for_input_output}).
      *
-     * @param output the name of the output of the state
      * @return {@code null} for any other state
      */
     default @Nullable Tensor present(String output) {
@@ -45,7 +43,6 @@ public interface StateSink {
      * Stores an update of a state, after an execution in which the request did not fail. Must not throw. It replaces
      * the present value and leaves its memory as it is: outputs may lie there ({@link Executable#memory}).
      *
-     * @param output the name of the output of the state
      * @param memory keeps the value alive; the caller's reference is taken over
      */
     void store(String output, Tensor value, ReferenceCountedMemory memory);

@@ -12,12 +12,10 @@ import dev.nereid.spi.ControlInput;
  * @param trueBits its value for true, likewise
  */
 public record ControlValues(ControlInput input, int falseBits, int trueBits) {
-    /** Checks the components. */
     public ControlValues {
         requireNonNull(input, "input");
     }
 
-    /** Returns whether the input is the id of the sequence. */
     boolean isId() {
         return input.kind() == ControlInput.Kind.SEQUENCE_CORRID;
     }

@@ -12,7 +12,6 @@ import dev.nereid.spi.Tensor;
  * @param value the value, of one item if the model batches; in memory that is never changed and outlives the scheduler
  */
 public record InitialState(StateSpec spec, Tensor value) {
-    /** Checks the components. */
     public InitialState {
         requireNonNull(spec, "spec");
         requireNonNull(value, "value");

@@ -64,8 +64,6 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     /**
      * Creates the queue of an instance, which is not registered.
      *
-     * @param owner the table of the sequences
-     * @param slots its free slots
      * @param strategy makes batches of the requests in these slots
      */
     InstanceQueue(

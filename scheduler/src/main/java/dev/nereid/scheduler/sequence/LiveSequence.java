@@ -19,7 +19,6 @@ final class LiveSequence {
     /**
      * The id as a control input, and its memory.
      *
-     * @param tensor the id
      * @param memory keeps it alive
      * @param between all controls of a request between the first and the last one; immutable
      */
@@ -35,7 +34,6 @@ final class LiveSequence {
     @Nullable
     SequenceInstance instance;
 
-    /** The slot of the instance. */
     int slot;
 
     /** {@code true} while a request is in execution. */

@@ -41,11 +41,6 @@ final class SequenceControls {
     /** The controls for all combinations of flags, with the id of no sequence. */
     private final List<List<NamedTensor>> lists = new ArrayList<>(COMBINATIONS);
 
-    /**
-     * Creates the controls of a model.
-     *
-     * @param batches whether the model batches
-     */
     SequenceControls(List<ControlValues> controls, boolean batches) {
         this.controls = controls;
         this.shape = batches ? Shape.of(1, 1) : Shape.of(1);
@@ -155,7 +150,6 @@ final class SequenceControls {
         return controls.size();
     }
 
-    /** Returns the controls of a null request. */
     List<NamedTensor> ofNone() {
         return lists.getFirst();
     }

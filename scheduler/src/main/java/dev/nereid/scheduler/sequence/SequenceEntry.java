@@ -38,7 +38,6 @@ final class SequenceEntry implements QueuePosition, EqualInputs.Candidate {
     /**
      * Creates an entry that does not wait.
      *
-     * @param position the position of the request in its sequence
      * @param content the result of {@link EqualInputs#content} for the request
      * @param remover removes an entry from its sequence, if it waits there
      */

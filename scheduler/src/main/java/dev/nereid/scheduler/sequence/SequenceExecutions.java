@@ -54,7 +54,6 @@ final class SequenceExecutions {
      * Begins the next request of a sequence.
      *
      * @param row its place in the batch; {@link SequenceExecution#ANY_ROW} if others may take it
-     * @param handle receives it
      * @return {@code false} if it is completed: the thread that completes it is about to remove it
      */
     boolean begin(LiveSequence sequence, int row, InstanceHandle handle) {
@@ -83,12 +82,10 @@ final class SequenceExecutions {
         return true;
     }
 
-    /** Records that an instance is gone. */
     void removeInstance() {
         inputs.removeInstance();
     }
 
-    /** Creates a null request for a place without a request. */
     Executable nullRequest(Executable like) {
         return inputs.nullRequest(like);
     }

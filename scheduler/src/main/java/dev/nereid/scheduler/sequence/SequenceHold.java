@@ -4,14 +4,12 @@ package dev.nereid.scheduler.sequence;
  * A hold of all batches until requests wait.
  *
  * @param requests the number of requests of sequences with a slot
- * @param backlogged the number of requests in the backlog
  */
 record SequenceHold(int requests, int backlogged) {
     /**
      * Returns whether enough requests wait.
      *
      * @param waiting all requests
-     * @param backlog the sequences that wait for a slot
      */
     boolean isOver(int waiting, SequenceList backlog) {
         int behind = 0;

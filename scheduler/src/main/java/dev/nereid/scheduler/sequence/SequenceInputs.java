@@ -42,7 +42,6 @@ final class SequenceInputs {
         return equalInputs;
     }
 
-    /** Returns the bytes of the states that sequences hold. */
     long stateBytes() {
         return states.bytes();
     }
@@ -56,7 +55,6 @@ final class SequenceInputs {
         states.addInstance();
     }
 
-    /** Records that an instance is gone. */
     void removeInstance() {
         states.removeInstance();
     }
@@ -120,7 +118,6 @@ final class SequenceInputs {
         }
     }
 
-    /** Creates a null request for a place without a request. */
     Executable nullRequest(Executable like) {
         List<NamedTensor> added = controls.ofNone();
         if (states.size() > 0) {

@@ -11,7 +11,6 @@ interface SequenceInstance {
     /** Returns the lowest free slot for a new sequence; {@link Integer#MAX_VALUE} if there is none. */
     int lowestFree();
 
-    /** Returns the number of slots with a sequence. */
     int slotsUsed();
 
     /** Returns the number of slots that have a sequence or are free for new sequences. */
@@ -20,7 +19,6 @@ interface SequenceInstance {
     /** Gives the lowest free slot to a sequence. */
     void place(LiveSequence sequence);
 
-    /** Frees the slot of a sequence. */
     void vacate(LiveSequence sequence);
 
     /** Records a request that waits here, or does not any more. */

@@ -70,7 +70,6 @@ public record SequencePlan(
      * Returns the inputs that the server adds to the first request of a sequence: the flag START is set, the id is 1, and
      * states have their initial values.
      *
-     * @param batches whether the model batches
      * @return the inputs, in memory that is never changed, and is freed by the garbage collector
      */
     public List<NamedTensor> firstInputs(boolean batches) {

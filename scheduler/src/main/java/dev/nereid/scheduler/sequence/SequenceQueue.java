@@ -61,8 +61,6 @@ public final class SequenceQueue implements RequestIntake {
     /**
      * Creates a queue without instances.
      *
-     * @param model the scope of the requests
-     * @param plan the strategy
      * @param timer one of its timeouts is held until the queue is closed
      */
     public SequenceQueue(ModelScope model, SequencePlan plan, Timer timer) {
@@ -336,7 +334,6 @@ public final class SequenceQueue implements RequestIntake {
         }
     }
 
-    /** Returns the bytes of the states that sequences hold. */
     public long stateBytes() {
         return inputs.stateBytes();
     }

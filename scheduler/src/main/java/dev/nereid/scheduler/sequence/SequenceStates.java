@@ -29,7 +29,6 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
     /**
      * One present value.
      *
-     * @param input the value as an input
      * @param memory keeps it alive
      * @param row its place beside values of other sequences; {@code null} for a separate buffer
      */

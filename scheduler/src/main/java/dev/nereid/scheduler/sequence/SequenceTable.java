@@ -300,7 +300,6 @@ final class SequenceTable {
         }
     }
 
-    /** Ends a sequence after the requests that wait. */
     void endAfterWaiting(LiveSequence sequence, SequenceEndReason reason) {
         sequence.reason = sequence.reason == null ? reason : sequence.reason;
         forget(sequence);
@@ -459,7 +458,6 @@ final class SequenceTable {
         return live.size();
     }
 
-    /** Returns the numbers of sequences. */
     SequenceUse use(SequenceUse.States states, Map<SequenceEndReason, Long> ended) {
         return placement.use(unfinished, stopped, states, ended);
     }

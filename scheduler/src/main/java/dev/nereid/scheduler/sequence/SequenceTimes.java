@@ -24,7 +24,6 @@ final class SequenceTimes {
     /** {@code true} if the timeout is scheduled, or about to be. */
     private boolean scheduled;
 
-    /** The time of that schedule. */
     private long scheduledNanos;
 
     /**

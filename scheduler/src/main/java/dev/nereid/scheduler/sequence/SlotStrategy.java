@@ -16,7 +16,6 @@ interface SlotStrategy {
     /** Ends a hold of batches of this instance alone, if there is one. */
     void endHold();
 
-    /** Returns whether there is a batch now. */
     boolean hasBatch(long now, boolean hurry);
 
     /** Returns how long requests that make no batch now may wait for others; {@link #NOTHING_WAITS} if there are none. */

@@ -135,7 +135,6 @@ final class SlotThread {
         }
     }
 
-    /** Wakes the thread if it sleeps. */
     void wakeSleeping() {
         if (sleeping) {
             sleeping = false;

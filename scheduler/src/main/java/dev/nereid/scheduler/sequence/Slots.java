@@ -15,7 +15,6 @@ final class Slots {
 
     private int used;
 
-    /** Creates free slots. */
     Slots(int capacity) {
         this.capacity = capacity;
     }
@@ -24,7 +23,6 @@ final class Slots {
         return capacity;
     }
 
-    /** Returns the number of sequences. */
     int used() {
         return used;
     }
@@ -63,7 +61,6 @@ final class Slots {
         return slot;
     }
 
-    /** Frees the slot of a sequence. */
     void vacate(int slot, LiveSequence sequence) {
         if (sequences.get(slot) != sequence) {
             throw new IllegalStateException("slot " + slot + ": of another sequence (expected: of this one)");

@@ -54,7 +54,6 @@ final class StateMemory {
     /**
      * Begins without sequences.
      *
-     * @param states the states of the model
      * @param memory allocates values that are moved
      * @param copies counts values that are copied: joined with others, the beginning of an update, or moved out of a
      *     buffer
@@ -107,12 +106,10 @@ final class StateMemory {
         bytes.addAndGet(added);
     }
 
-    /** Returns the bytes of the states that are held. */
     long bytes() {
         return bytes.get();
     }
 
-    /** Counts values that were copied. */
     void copied(int values) {
         copies.addAndGet(values);
     }

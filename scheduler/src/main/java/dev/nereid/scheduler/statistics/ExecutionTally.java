@@ -63,20 +63,11 @@ public final class ExecutionTally {
         this.outputNanos = outputNanos;
     }
 
-    /**
-     * Passes the times of the parts to a listener.
-     *
-     * @param listener the receiver
-     */
+    /** Passes the times of the parts to a listener. */
     public void report(ComputeListener listener) {
         listener.computed(inputNanos, inferNanos, outputNanos);
     }
 
-    /**
-     * Records the device of the execution.
-     *
-     * @param device the device of the instance
-     */
     public void ranOn(Device device) {
         gpu = device.kind() == Device.Kind.GPU ? device.id() : NO_GPU;
     }
@@ -94,7 +85,6 @@ public final class ExecutionTally {
      * Counts a successful request.
      *
      * @param batchSize its items
-     * @param arrivedNanos when it arrived
      * @param queuedNanos when it was queued
      */
     public void succeeded(int batchSize, long arrivedNanos, long queuedNanos) {
@@ -111,7 +101,6 @@ public final class ExecutionTally {
     /**
      * Counts a failed request.
      *
-     * @param reason the reason of the failure
      * @param arrivedNanos when it arrived
      */
     public void failed(FailureReason reason, long arrivedNanos) {

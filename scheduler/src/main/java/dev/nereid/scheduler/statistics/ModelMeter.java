@@ -121,11 +121,7 @@ public final class ModelMeter {
         return inputCopies;
     }
 
-    /**
-     * Begins to count the executions on a GPU, from zero.
-     *
-     * @param gpu its number
-     */
+    /** Begins to count the executions on a GPU, from zero. */
     public void addInstanceOn(int gpu) {
         lock.lock();
         try {
@@ -135,11 +131,7 @@ public final class ModelMeter {
         }
     }
 
-    /**
-     * Adds an execution and its requests.
-     *
-     * @param tally the statistics of the execution
-     */
+    /** Adds an execution and its requests. */
     public void record(ExecutionTally tally) {
         long now = tally.executedItems > 0 ? wallClock.millis() : 0;
         lock.lock();
@@ -200,7 +192,6 @@ public final class ModelMeter {
     /**
      * Counts a request that fails outside of an execution.
      *
-     * @param reason the reason of the failure
      * @param requestNanos the time from its arrival, in nanoseconds
      */
     public void failed(FailureReason reason, long requestNanos) {
@@ -217,7 +208,6 @@ public final class ModelMeter {
      * Counts a request that is completed from the cache.
      *
      * @param queueNanos the time from being queued to the lookup
-     * @param lookupNanos the duration of the lookup
      * @param requestNanos the time from its arrival
      */
     public void hit(long queueNanos, long lookupNanos, long requestNanos) {
@@ -234,11 +224,7 @@ public final class ModelMeter {
         }
     }
 
-    /**
-     * Counts a lookup that found a response for a request which was cancelled meanwhile.
-     *
-     * @param lookupNanos the duration of the lookup
-     */
+    /** Counts a lookup that found a response for a request which was cancelled meanwhile. */
     public void hitUnused(long lookupNanos) {
         lock.lock();
         try {
@@ -249,11 +235,7 @@ public final class ModelMeter {
         }
     }
 
-    /**
-     * Counts a lookup without a response, however its request ends. The request is counted separately.
-     *
-     * @param lookupNanos the duration of the lookup
-     */
+    /** Counts a lookup without a response, however its request ends. The request is counted separately. */
     public void missed(long lookupNanos) {
         lock.lock();
         try {
@@ -267,7 +249,6 @@ public final class ModelMeter {
     /**
      * Adds the insertion of a response into the cache to the miss before it, and both to the time of the request.
      *
-     * @param lookupNanos the duration of the lookup
      * @param insertNanos the duration of the insertion
      */
     public void inserted(long lookupNanos, long insertNanos) {
@@ -285,7 +266,6 @@ public final class ModelMeter {
     /**
      * Throws unless the times of a reported response are in order.
      *
-     * @param report the times
      * @throws BackendException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if they are not
      */
     public static void check(ResponseReport report) {

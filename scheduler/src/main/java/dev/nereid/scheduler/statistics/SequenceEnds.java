@@ -11,14 +11,12 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class SequenceEnds {
     private final Map<SequenceEndReason, AtomicLong> counts = new EnumMap<>(SequenceEndReason.class);
 
-    /** Creates counts of zero. */
     public SequenceEnds() {
         for (SequenceEndReason reason : SequenceEndReason.values()) {
             counts.put(reason, new AtomicLong());
         }
     }
 
-    /** Counts an ended sequence. */
     public void add(SequenceEndReason reason) {
         requireNonNull(counts.get(reason)).incrementAndGet();
     }

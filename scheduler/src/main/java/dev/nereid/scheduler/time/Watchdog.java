@@ -15,7 +15,6 @@ import org.slf4j.LoggerFactory;
  * checks.
  */
 public final class Watchdog implements AutoCloseable {
-    /** The interval of checks. */
     public static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** A check for operations that take too long. */
@@ -40,7 +39,6 @@ public final class Watchdog implements AutoCloseable {
      * Creates a watchdog without checks.
      *
      * @param timer runs the checks
-     * @param nanoTime the clock of the timer
      */
     public Watchdog(Timer timer, LongSupplier nanoTime) {
         this(timer, nanoTime, FatalErrorHandler.NONE);
@@ -50,7 +48,6 @@ public final class Watchdog implements AutoCloseable {
      * Creates a watchdog without checks.
      *
      * @param timer runs the checks
-     * @param nanoTime the clock of the timer
      * @param fatalErrors notified if the next checks cannot be scheduled, as of the end of a thread named {@code watchdog}
      */
     public Watchdog(Timer timer, LongSupplier nanoTime, FatalErrorHandler fatalErrors) {
@@ -59,7 +56,6 @@ public final class Watchdog implements AutoCloseable {
         timeout = timer.newTimeout(this::check);
     }
 
-    /** Adds a check. */
     public void add(Watched added) {
         watched.add(requireNonNull(added, "added"));
         schedule();
@@ -110,7 +106,6 @@ public final class Watchdog implements AutoCloseable {
         }
     }
 
-    /** Removes all checks. */
     @Override
     public void close() {
         watched.clear();
