@@ -128,7 +128,6 @@ public interface CudaDriver {
     /** Unloads kernels. Waits for running ones. */
     void unloadModule(long module);
 
-    /** Returns a kernel. */
     long function(long module, String name);
 
     /**
@@ -150,7 +149,6 @@ public interface CudaDriver {
     /** Makes a graph executable. Returns an executable graph, to be destroyed. */
     long instantiate(long graph);
 
-    /** Appends an executable graph to a stream. */
     void launchGraph(long executable, long stream);
 
     void destroyGraph(long graph);

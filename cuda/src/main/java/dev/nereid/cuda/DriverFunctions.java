@@ -35,7 +35,6 @@ final class DriverFunctions {
         return addresses[function.index()];
     }
 
-    /** Calls a function that writes an {@code int}. */
     int intFrom(CudaFunction function, ResultCall call) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment result = arena.allocate(ValueLayout.JAVA_INT);
@@ -44,7 +43,6 @@ final class DriverFunctions {
         }
     }
 
-    /** Calls a function that writes a {@code long}. */
     long longFrom(CudaFunction function, ResultCall call) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);

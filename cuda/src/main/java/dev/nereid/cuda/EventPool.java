@@ -19,7 +19,6 @@ public final class EventPool implements AutoCloseable {
     private final AtomicInteger inUse = new AtomicInteger();
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /** Creates a pool without events. */
     public EventPool(GpuContext gpu) {
         this(gpu, PollingWait.system());
     }

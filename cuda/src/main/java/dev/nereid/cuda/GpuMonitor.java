@@ -147,7 +147,6 @@ public final class GpuMonitor {
             this.handle = handle;
         }
 
-        /** Returns whether the value was read. */
         boolean read(MemorySegment result) {
             if (failures.get() >= MAX_FAILURES) {
                 return false;

@@ -9,7 +9,6 @@ package dev.nereid.distribution;
  * @param exitCodes the meaning of the exit codes
  */
 record CommandForm(String name, String arguments, String description, String exitCodes) {
-    /** The exit codes of commands that serve. */
     static final String SERVER_EXIT_CODES = """
             0 success; 1 could not start, or not stop in time; 2 wrong command line; 3 heap, metaspace or
             threads exhausted; 130 or 143 second SIGINT or SIGTERM, which end the process at once""";

@@ -18,7 +18,6 @@ final class ModelChange implements ClientAction {
         /** Declares the flags that other changes do not have. */
         void declare(Flags flags);
 
-        /** Sends the request. */
         void run(ServerClient server, String model) throws UsageException, RequestException, InterruptedException;
     }
 

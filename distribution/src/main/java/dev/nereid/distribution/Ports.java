@@ -54,7 +54,6 @@ final class Ports {
     /** Close actions of the ports that receive requests. */
     private final Deque<Runnable> open = new ArrayDeque<>();
 
-    /** Close action of the metrics port. */
     private Runnable closeMetrics = () -> {};
 
     /** Limits the connections of HTTP and gRPC together. */

@@ -55,7 +55,6 @@ final class TransportLogFilter implements Filter {
         nextLineNanos = new AtomicLong(nanoTime.getAsLong());
     }
 
-    /** Installs the filter on all loggers of the transport. */
     static void install() {
         LOGGERS.forEach(logger -> logger.setFilter(new TransportLogFilter(System::nanoTime)));
     }

@@ -158,7 +158,6 @@ public final class HttpFrontend implements AutoCloseable {
         return http;
     }
 
-    /** Returns the listening address. */
     public String address() {
         return options.address();
     }

@@ -124,7 +124,6 @@ public record HttpOptions(
                     new HttpConnectionOptions(limiter, timeouts(), drainWindow, closeTimeout));
         }
 
-        /** Returns the timeouts of connections. */
         public HttpTimeouts timeouts() {
             return new HttpTimeouts(
                     headerTimeout,

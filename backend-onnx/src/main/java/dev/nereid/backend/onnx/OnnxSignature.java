@@ -120,7 +120,6 @@ final class OnnxSignature {
                 && (info.hasShape() || (!settings.batches() && info.type() != OrtElementType.STRING));
     }
 
-    /** Returns the place of an input. */
     Input input(String name) {
         Input input = inputs.get(name);
         if (input == null) {
@@ -129,7 +128,6 @@ final class OnnxSignature {
         return input;
     }
 
-    /** Returns the place of an output. */
     Output output(String name) {
         Output output = outputs.get(name);
         if (output == null) {

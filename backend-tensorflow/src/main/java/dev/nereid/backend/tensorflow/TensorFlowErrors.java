@@ -25,7 +25,6 @@ final class TensorFlowErrors {
         return new BackendException(ErrorCode.INTERNAL, "TensorFlow error " + failure.code() + ": " + reason(failure));
     }
 
-    /** Returns why TensorFlow cannot load a model. */
     static BackendException cannotLoad(ModelContext context, TfException failure) {
         String model = context.settings().name();
         String text = ModelPaths.publicText(context, reason(failure));

@@ -99,7 +99,6 @@ final class TensorFlowSignature {
         return states;
     }
 
-    /** Returns all configured outputs. */
     Iterable<Output> outputs() {
         return outputs.values();
     }

@@ -97,7 +97,6 @@ final class GpuServer implements AutoCloseable {
                 .statusCode();
     }
 
-    /** Returns what a path serves. */
     String get(String path) throws IOException, InterruptedException {
         return client.send(request(httpPort, path).GET().build(), HttpResponse.BodyHandlers.ofString())
                 .body();

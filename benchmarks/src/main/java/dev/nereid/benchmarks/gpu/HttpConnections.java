@@ -38,7 +38,6 @@ final class HttpConnections {
         return perSecond(port, request(model, content, jsonLength(content)), connections, time, atMost);
     }
 
-    /** Returns a request for an inference. */
     static byte[] request(String model, byte[] content, int jsonLength) {
         byte[] head = ("POST /v2/models/" + model + "/infer HTTP/1.1\r\nHost: " + Loopback.ADDRESS
                         + "\r\nInference-Header-Content-Length: " + jsonLength + "\r\nContent-Length: "

@@ -15,7 +15,6 @@ import java.util.Objects;
  * @param copy writes the input
  */
 record Kernels(long module, long increment, long copy) {
-    /** Returns the text. */
     static String source() throws IOException {
         try (InputStream resource = Kernels.class.getResourceAsStream("kernels.ptx")) {
             return new String(Objects.requireNonNull(resource).readAllBytes(), StandardCharsets.UTF_8);

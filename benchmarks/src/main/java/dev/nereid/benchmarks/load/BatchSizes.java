@@ -82,7 +82,6 @@ public final class BatchSizes implements Workload {
                 / count;
     }
 
-    /** Returns the smallest of the mean batches. */
     public double smallest() {
         return means.stream().mapToDouble(Double::doubleValue).min().orElse(0);
     }

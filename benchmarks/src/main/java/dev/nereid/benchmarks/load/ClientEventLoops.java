@@ -43,12 +43,10 @@ public final class ClientEventLoops implements AutoCloseable {
         return vertx.nettyEventLoopGroup();
     }
 
-    /** Returns the factory of server sockets. */
     public ChannelFactory<? extends ServerChannel> serverChannels() {
         return vertx.transport().serverChannelFactory(false);
     }
 
-    /** Returns the factory of client sockets. */
     ChannelFactory<? extends Channel> clientChannels() {
         return vertx.transport().channelFactory(false);
     }

@@ -16,7 +16,6 @@ import java.util.Random;
 
 /** A prepared request with one FP32 input. Immutable. */
 public final class InferBody {
-    /** The type of the input. */
     private static final String TYPE = "FP32";
 
     /** As memory of the server's own. */

@@ -15,7 +15,6 @@ import org.jspecify.annotations.Nullable;
 public final class ThreadLoad implements Workload {
     /** A call that blocks until it ends. By one thread in each period of load. */
     public interface Caller {
-        /** Makes the call. */
         void call() throws IOException;
     }
 

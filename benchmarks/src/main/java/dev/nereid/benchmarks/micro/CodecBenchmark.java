@@ -19,7 +19,6 @@ import org.openjdk.jmh.annotations.TearDown;
 public class CodecBenchmark {
     private static final int VALUES = 1_000_000;
 
-    /** The values of the tensor. */
     @Param
     public JsonCodec.Values values = JsonCodec.Values.UNIFORM;
 

@@ -23,7 +23,6 @@ final class PythonModels {
 
     static final String STREAM = "stream_python";
 
-    /** The largest batch of each model. */
     static final int MAX_BATCH = 8;
 
     /** The file with the number of the process that runs an identity. */

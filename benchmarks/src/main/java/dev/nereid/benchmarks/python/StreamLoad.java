@@ -14,7 +14,6 @@ import java.util.concurrent.TimeUnit;
  * @param name the row of the table
  */
 record StreamLoad(String name, InferenceServer server) implements Workload {
-    /** The responses of a request. */
     static final int RESPONSES = 10_000;
 
     @Override

@@ -51,7 +51,6 @@ public record CeilingComparison(Workload subject, List<Ceiling> ceilings) {
         }
     }
 
-    /** Returns the medians of samples. */
     public static Sample middle(List<Sample> samples) {
         return new Sample(
                 Figures.median(samples.stream().map(Sample::perSecond).toList()),

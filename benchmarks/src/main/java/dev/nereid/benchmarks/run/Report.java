@@ -32,7 +32,6 @@ public record Report(LocalDate date, Machine machine, Options options, List<Tabl
                 .toList();
     }
 
-    /** Returns the name of the file that the report is kept in. */
     public String fileName() {
         return date + "-" + machine.slug() + ".md";
     }

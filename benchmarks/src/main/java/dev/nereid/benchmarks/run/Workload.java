@@ -6,7 +6,6 @@ import java.time.Duration;
 
 /** A workload that can be run for a period of time. Confined to the thread that measures. */
 public interface Workload {
-    /** Returns the name in the table. */
     String name();
 
     /**

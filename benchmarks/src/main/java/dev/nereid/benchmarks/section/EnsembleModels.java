@@ -12,10 +12,8 @@ import java.util.List;
  * @param name the name of the ensemble; the others begin with it
  */
 record EnsembleModels(String name) {
-    /** The number of steps. */
     static final int STEPS = 3;
 
-    /** The largest batch of each model. */
     static final int MAX_BATCH = 8;
 
     private static final String TENSOR = "{ name: \"%s\" data_type: TYPE_FP32 dims: [ -1 ] }";
@@ -49,7 +47,6 @@ record EnsembleModels(String name) {
         return name + "_alone";
     }
 
-    /** Returns the names of the steps' models. */
     List<String> steps() {
         return List.of(name + "_step1", name + "_step2", name + "_step3");
     }

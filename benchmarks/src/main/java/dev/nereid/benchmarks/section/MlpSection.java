@@ -33,7 +33,6 @@ final class MlpSection {
             output [ { name: "scores" data_type: TYPE_FP32 dims: [ 64 ] } ]
             """;
 
-    /** The configuration with batching. */
     static final String BATCHED = TENSORS + "dynamic_batching { }\n";
 
     /** A request of one item. */

@@ -27,7 +27,6 @@ public final class AotTrainingRequests {
     /** The model that returns its input, in the directory {@code training} of the installed server. */
     private static final String IDENTITY = "identity";
 
-    /** Placeholder of the request id. */
     private static final String ID = "0000000000000000";
 
     private static final int SMALL = 256;

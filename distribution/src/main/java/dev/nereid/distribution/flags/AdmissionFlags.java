@@ -36,7 +36,6 @@ final class AdmissionFlags {
         return new AdmissionLimits(requests, bytes.orElse(memory.inFlightBytes()));
     }
 
-    /** Returns the limits for each version of a model. */
     AdmissionLimits modelLimits() {
         return new AdmissionLimits(modelRequests, modelBytes);
     }

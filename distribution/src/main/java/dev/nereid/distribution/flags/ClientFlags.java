@@ -48,7 +48,6 @@ public final class ClientFlags {
                 .help("How long a request may take. Default: " + timeout.toSeconds() + ".");
     }
 
-    /** Returns the options of requests. */
     public ClientOptions options() {
         return new ClientOptions(url, headers, timeout);
     }

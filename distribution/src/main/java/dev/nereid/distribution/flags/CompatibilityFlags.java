@@ -19,7 +19,6 @@ final class CompatibilityFlags {
 
     private CompatibilityFlags() {}
 
-    /** Adds the flags. */
     static void declare(Flags flags) {
         add(flags, "--reuse-http-port", FlagValue.TRUTH, NOT_SHARED, "Whether several servers share the HTTP port.");
         add(flags, "--reuse-grpc-port", FlagValue.TRUTH, NOT_SHARED, "Whether several servers share the gRPC port.");

@@ -33,7 +33,6 @@ public final class ConnectionFlags {
         this.grpc = grpc;
     }
 
-    /** Adds the flags. */
     void declare(Flags flags) {
         flags.add("--max-connections", FlagValue.NUMBER, max, v -> max = v)
                 .help("How many connections HTTP and gRPC may have together, and the port for metrics by itself; 0 for"
@@ -98,7 +97,6 @@ public final class ConnectionFlags {
         return max == 0 ? available : Math.min(max, available);
     }
 
-    /** Returns the connection options of the metrics port. */
     public HttpConnectionOptions metrics(ConnectionLimiter limiter) {
         return new HttpConnectionOptions(limiter, http.timeouts(), Duration.ZERO, Duration.ZERO);
     }

@@ -11,7 +11,6 @@ public final class EndpointFlags {
     public final MetricsFlags metrics = new MetricsFlags();
     public final ConnectionFlags connections = new ConnectionFlags(http.options, grpc.options);
 
-    /** Adds the flags. */
     public void declare(Flags flags) {
         http.declare(flags);
         grpc.declare(flags);
@@ -20,7 +19,6 @@ public final class EndpointFlags {
         CompatibilityFlags.declare(flags);
     }
 
-    /** Returns the address of the metrics port. */
     public String metricsAddress() {
         return metrics.address(http);
     }

@@ -99,7 +99,6 @@ public final class Flag {
         return VARIABLE_PREFIX + name().substring(2).replace('-', '_').toUpperCase(Locale.ROOT);
     }
 
-    /** Parses and sets a value. */
     void set(String text) throws UsageException {
         Optional<String> expected = setter.apply(text);
         if (expected.isPresent()) {

@@ -44,7 +44,6 @@ public record FlagValue<T>(
         this(label, expected, reader, value -> value);
     }
 
-    /** Returns a value as text, for the help text. */
     String text(T value) {
         return String.valueOf(writer.apply(value));
     }
@@ -132,7 +131,6 @@ public record FlagValue<T>(
 
     static final FlagValue<Setting> SETTING = new FlagValue<>("KEY=VALUE", "key=value", Setting::read);
 
-    /** A setting of the response cache. */
     static final FlagValue<CacheSetting> CACHE_SETTING = new FlagValue<>(
             "CACHE,KEY=VALUE", "--cache-config option format is '<cache name>,<setting>=<value>'", CacheSetting::read);
 

@@ -147,7 +147,6 @@ public final class Flags {
         notices.addAll(FlagVariables.unknown(environment, known));
     }
 
-    /** Returns the environment variables that set flags. */
     public Stream<String> variables() {
         return withVariable().map(Flag::variable);
     }
@@ -171,7 +170,6 @@ public final class Flags {
         return hasLog;
     }
 
-    /** Returns the help text of the flags. */
     public String help() {
         StringBuilder text = new StringBuilder();
         for (Flag flag : all) {

@@ -34,7 +34,6 @@ public final class GrpcFlags {
     private Optional<Path> key = Optional.empty();
     private Optional<Path> root = Optional.empty();
 
-    /** Adds the flags. */
     void declare(Flags flags) {
         flags.add("--allow-grpc", FlagValue.TRUTH, allow, v -> allow = v).help("Whether there is a gRPC port.");
         flags.add("--grpc-address", FlagValue.text("ADDRESS"), options.address, v -> options.address = v)

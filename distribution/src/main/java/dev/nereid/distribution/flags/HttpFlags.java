@@ -39,7 +39,6 @@ public final class HttpFlags {
         options.drainWindow = Duration.ofSeconds(2);
     }
 
-    /** Adds the flags. */
     void declare(Flags flags) {
         flags.add("--allow-http", FlagValue.TRUTH, allow, v -> allow = v).help("Whether there is an HTTP port.");
         flags.add("--http-address", FlagValue.text("ADDRESS"), options.address, v -> options.address = v)
@@ -92,12 +91,10 @@ public final class HttpFlags {
         }
     }
 
-    /** Returns whether HTTP is encrypted. */
     public boolean isEncrypted() {
         return useSsl || useMutualSsl;
     }
 
-    /** Returns the flag that names a TLS file. */
     public static String tlsFlag(TlsFilesException.Part part) {
         return switch (part) {
             case CERTIFICATE -> CERTIFICATE_FLAG;

@@ -63,7 +63,6 @@ public final class LogFlags {
         declared.notices().forEach(LOG::warn);
     }
 
-    /** Returns the format of the lines. */
     public LogFormat format() {
         return format;
     }

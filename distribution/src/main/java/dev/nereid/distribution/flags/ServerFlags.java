@@ -38,7 +38,6 @@ public final class ServerFlags {
     private boolean strictConfig;
     private boolean exitOnOutOfMemory = true;
 
-    /** Adds the flags. */
     public void declare(Flags flags) {
         flags.add("--model-repository", FlagValue.REPOSITORY, this::addRepository)
                 .help("A model repository: a directory with a directory for each model, or the URL of a remote one,"
@@ -229,7 +228,6 @@ public final class ServerFlags {
         }
     }
 
-    /** Returns the memory limits of the server. */
     public MemoryReport memoryReport() {
         TensorMemoryBound bound = memoryBound();
         return new MemoryReport(

@@ -26,7 +26,6 @@ import org.slf4j.LoggerFactory;
 final class GpuMetrics {
     private static final Logger LOG = LoggerFactory.getLogger(GpuMetrics.class);
 
-    /** The label with the identity of a GPU. */
     static final String LABEL = "gpu_uuid";
 
     private static final String ENERGY = "nv_energy_consumption";

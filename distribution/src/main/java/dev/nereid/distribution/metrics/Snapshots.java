@@ -20,7 +20,6 @@ final class Snapshots {
         return gauge(name, help, List.of(value), _ -> Labels.EMPTY, number -> number);
     }
 
-    /** Returns a gauge with a value for each item. */
     static <T> MetricSnapshot gauge(
             String name, String help, Collection<T> items, Function<T, Labels> labels, ToDoubleFunction<T> value) {
         GaugeSnapshot.Builder gauge = GaugeSnapshot.builder().name(name).help(help);
@@ -36,7 +35,6 @@ final class Snapshots {
         return counter(name, help, List.of(value), _ -> Labels.EMPTY, number -> number);
     }
 
-    /** Returns a counter with a value for each item. */
     static <T> MetricSnapshot counter(
             String name, String help, Collection<T> items, Function<T, Labels> labels, ToDoubleFunction<T> value) {
         CounterSnapshot.Builder counter = CounterSnapshot.builder().name(name).help(help);

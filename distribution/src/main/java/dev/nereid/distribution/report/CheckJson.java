@@ -12,7 +12,6 @@ import io.vertx.core.json.JsonObject;
 public final class CheckJson {
     private CheckJson() {}
 
-    /** Returns a report as a JSON object. */
     public static String of(CheckReport report) {
         JsonArray backends = new JsonArray();
         report.backends().forEach(status -> backends.add(backend(status)));

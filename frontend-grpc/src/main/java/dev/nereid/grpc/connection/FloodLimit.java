@@ -37,7 +37,6 @@ final class FloodLimit {
         this.windowStart = nanoTime.getAsLong();
     }
 
-    /** Creates the limit of stream resets. */
     static FloodLimit ofResets(LongSupplier nanoTime) {
         return new FloodLimit(MAX_RESETS, nanoTime);
     }

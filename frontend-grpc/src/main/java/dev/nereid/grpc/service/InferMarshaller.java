@@ -47,7 +47,6 @@ public final class InferMarshaller {
         return stream -> InferMessageReader.read(stream, memory, caches.get()::read);
     }
 
-    /** Returns a marshaller that writes responses. */
     public static Marshaller<InferResponseMessage> responses() {
         return RESPONSES;
     }

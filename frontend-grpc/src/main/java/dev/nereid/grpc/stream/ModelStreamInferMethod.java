@@ -22,7 +22,6 @@ public final class ModelStreamInferMethod implements ServerCallHandler<Parsed<In
         this.context = context;
     }
 
-    /** Returns the method with its handler. */
     public ServerMethodDefinition<?, ?> definition() {
         MethodDescriptor<Parsed<InferMessage>, InferResponseMessage> method =
                 GRPCInferenceServiceGrpc.getModelStreamInferMethod().toBuilder(

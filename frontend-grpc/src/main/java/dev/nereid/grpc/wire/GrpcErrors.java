@@ -113,7 +113,6 @@ public final class GrpcErrors {
         return new InferenceException(ErrorCode.INTERNAL, "internal error");
     }
 
-    /** Returns the name of the status that an error has. */
     static String name(InferenceException error) {
         return status(error).getCode().name();
     }

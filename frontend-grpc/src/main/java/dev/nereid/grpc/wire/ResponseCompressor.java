@@ -19,7 +19,6 @@ import java.util.zip.GZIPOutputStream;
  * @param level the level, as of {@link Deflater}; 0 for no compression
  */
 public record ResponseCompressor(int level) {
-    /** Compresses no response. */
     public static final ResponseCompressor NONE = new ResponseCompressor(Deflater.NO_COMPRESSION);
 
     private static final String GZIP = "gzip";

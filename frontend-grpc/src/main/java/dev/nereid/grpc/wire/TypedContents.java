@@ -131,7 +131,6 @@ final class TypedContents {
 
     /** Takes elements from a reader. */
     private interface ElementSink {
-        /** Takes one element. */
         void take(Field field, WireReader reader);
 
         /** Takes many elements of fixed width, which are contiguous as in a tensor. */

@@ -54,12 +54,10 @@ final class WireReader {
         return new WireReader(bytes, range);
     }
 
-    /** Returns the number of a field, from its tag. */
     static int number(int tag) {
         return tag >>> 3;
     }
 
-    /** Returns the wire type of a field, from its tag. */
     static int type(int tag) {
         return tag & 7;
     }

@@ -62,7 +62,6 @@ public final class InvalidRequestLineException extends IllegalArgumentException 
         return of("a character that is not allowed" + EXPECTED, cause);
     }
 
-    /** Returns the status of the response. */
     int status() {
         return status;
     }

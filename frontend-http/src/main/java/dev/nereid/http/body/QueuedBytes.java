@@ -20,12 +20,10 @@ public final class QueuedBytes {
 
     private long drainNanos;
 
-    /** Returns the counter of a connection. */
     public static QueuedBytes of(HttpConnection connection) {
         return of(((ConnectionBase) connection).channel());
     }
 
-    /** Returns the counter of a connection. */
     public static QueuedBytes of(Channel connection) {
         Attribute<QueuedBytes> attribute = connection.attr(KEY);
         QueuedBytes counter = attribute.get();

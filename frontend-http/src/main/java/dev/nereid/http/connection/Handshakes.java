@@ -27,7 +27,6 @@ final class Handshakes {
         this.clock = clock;
     }
 
-    /** Adds a connection. */
     void begin(Channel connection) {
         lock.lock();
         try {

@@ -87,7 +87,6 @@ final class ServerConnection implements IdleConnections.Connection {
         pipeline.addBefore("handler", "responses", new ResponseWriteHandler(this));
     }
 
-    /** Returns whether the connection was accepted during the drain. */
     boolean isAcceptedDuringDrain() {
         return isAcceptedDuringDrain;
     }

@@ -81,7 +81,6 @@ final class GenerateResponseWriter {
         return take(response, EVENT, END);
     }
 
-    /** Writes an error as an event of a stream. */
     static Buffer errorEvent(InferenceException error) {
         return Buffer.buffer(EVENT)
                 .appendBuffer(HttpErrors.body(error.publicMessage()))
@@ -102,7 +101,6 @@ final class GenerateResponseWriter {
         json.raw(end);
     }
 
-    /** Runs a writer, and closes the response. */
     private static void close(InferResponse response, Runnable writing) {
         try (response) {
             writing.run();

@@ -69,7 +69,6 @@ final class JsonParameterReader implements ParameterReader {
         return parameters.backendParameters();
     }
 
-    /** Returns the scheduling options. */
     RequestOptions options() {
         return parameters.options(OptionalLong.empty());
     }

@@ -24,7 +24,6 @@ final class RawRequestReader {
 
     private final ModelMetadata model;
 
-    /** Creates the reader of requests for one model. */
     RawRequestReader(ModelMetadata model) {
         this.model = model;
     }

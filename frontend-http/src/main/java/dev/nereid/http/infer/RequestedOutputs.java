@@ -43,12 +43,10 @@ final class RequestedOutputs {
         return requested;
     }
 
-    /** Returns whether an output is requested in shared memory. */
     boolean hasSharedMemoryOutputs() {
         return formats.contains(Format.SHARED);
     }
 
-    /** Returns the format of an output. */
     Format format(String name) {
         for (int i = 0; i < requested.size(); i++) {
             if (requested.get(i).name().equals(name)) {

@@ -27,7 +27,6 @@ public final class JsonFields {
         return root;
     }
 
-    /** Checks a whole text. */
     public static void check(JsonReader json) {
         json.moveTo(0);
         root(json);

@@ -97,7 +97,6 @@ public final class JsonReader {
         return next;
     }
 
-    /** Skips blanks. */
     void skipSpace() {
         for (byte next = peek(); next == ' ' || next == '\n' || next == '\r' || next == '\t'; next = peek()) {
             at++;

@@ -40,7 +40,6 @@ public final class JsonWriter {
         this(MAX_SIZE);
     }
 
-    /** Creates a writer with a maximum size. */
     JsonWriter(long maxSize) {
         this.maxSize = maxSize;
         this.chunks = null;

@@ -26,7 +26,6 @@ record TemporaryRepository(Path root) implements AutoCloseable {
         }
     }
 
-    /** Returns the directory of models. */
     Path models() {
         return root.resolve("models");
     }

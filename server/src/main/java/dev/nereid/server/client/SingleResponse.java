@@ -37,7 +37,6 @@ final class SingleResponse implements ModelResponseObserver {
         this.completion = completion;
     }
 
-    /** Returns the future that completes with the response. */
     CompletableFuture<ModelResponse> outcome() {
         return outcome;
     }

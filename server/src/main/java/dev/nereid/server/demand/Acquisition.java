@@ -41,7 +41,6 @@ final class Acquisition {
         this.whenDecided = whenDecided;
     }
 
-    /** Returns the keys of the models. */
     List<String> models() {
         return models;
     }

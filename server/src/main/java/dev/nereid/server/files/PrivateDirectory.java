@@ -129,7 +129,6 @@ public final class PrivateDirectory implements AutoCloseable {
         }
     }
 
-    /** Removes the directory with all that is in it. */
     @Override
     public void close() {
         lock.lock();

@@ -13,7 +13,6 @@ import java.util.Map;
  * @param fractions the part of all memory of a GPU, 0 to 1, by the number of the GPU; no limit for others
  */
 public record GpuLoadLimits(Map<Integer, Double> fractions) {
-    /** No limits. */
     public static final GpuLoadLimits NONE = new GpuLoadLimits(Map.of());
 
     /** Copies the fractions. */

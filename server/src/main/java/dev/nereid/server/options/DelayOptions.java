@@ -7,7 +7,6 @@ package dev.nereid.server.options;
  * @param backlogged the requests that have to wait in the backlog of the direct strategy of sequences; 0 for none
  */
 public record DelayOptions(int requests, int backlogged) {
-    /** No delay. */
     public static final DelayOptions NONE = new DelayOptions(0, 0);
 
     /** Checks the components. */

@@ -27,7 +27,6 @@ final class SecretVariables {
 
     private SecretVariables() {}
 
-    /** Returns the variables that are no secrets. */
     static Map<String, String> without(Map<String, String> variables) {
         return variables.entrySet().stream()
                 .filter(variable -> !NAMES.contains(variable.getKey()))

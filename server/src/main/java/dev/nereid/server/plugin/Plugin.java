@@ -101,7 +101,6 @@ final class Plugin implements AutoCloseable {
                 .orElseThrow(() -> missing("backend", backend));
     }
 
-    /** Returns the provider of a repository agent. */
     IsolatedAgentProvider agent(String name) {
         return agents.stream()
                 .filter(provider -> provider.name().equals(name))

@@ -35,7 +35,6 @@ public record PluginEnvironment(
         }
     }
 
-    /** Returns the private copies of plugins' jars. */
     JarCopies copies() {
         return new JarCopies(cacheRoot);
     }

@@ -63,7 +63,6 @@ public final class ModelRepository {
         return hasNamespaces;
     }
 
-    /** Returns whether a part of the repository is remote. */
     public boolean isRemote() {
         return !remote.isEmpty();
     }

@@ -38,7 +38,6 @@ final class RemoteScan {
     private final Semaphore searches = new Semaphore(MAX_SEARCHES);
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** The listing in progress. */
     @GuardedBy("lock")
     private @Nullable CompletableFuture<NavigableMap<String, String>> listing;
 

@@ -61,7 +61,6 @@ public final class ResponseHolders {
         return added;
     }
 
-    /** Removes a holder that is closed. */
     void remove(ResponseHolder holder) {
         holders.remove(holder);
     }

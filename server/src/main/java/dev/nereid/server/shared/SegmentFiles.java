@@ -23,12 +23,10 @@ record SegmentFiles(Path directory) {
 
     private static final Pattern LEADING_SLASHES = Pattern.compile("^/+");
 
-    /** Returns whether a key is an empty name. */
     static boolean isEmpty(String key) {
         return name(key).isEmpty();
     }
 
-    /** Returns whether a key is reserved for backends. */
     static boolean isReserved(String key) {
         return name(key).startsWith(RESERVED);
     }

@@ -122,7 +122,6 @@ final class CopiesDirectory implements AutoCloseable {
         }
     }
 
-    /** Returns the manifests of the complete copies. */
     List<CopyManifest> manifests() throws IOException {
         List<CopyManifest> manifests = new ArrayList<>();
         for (Path copy : list(path.resolve("copies"))) {

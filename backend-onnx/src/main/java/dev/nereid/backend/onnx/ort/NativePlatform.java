@@ -60,7 +60,6 @@ public record NativePlatform(String directory, String libraryFile, boolean wideP
         return resource(libraryFile);
     }
 
-    /** Returns the name of the resource of a file of the platform. */
     String resource(String file) {
         return "ai/onnxruntime/native/" + directory + "/" + file;
     }

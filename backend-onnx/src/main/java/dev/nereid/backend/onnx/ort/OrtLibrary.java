@@ -169,7 +169,6 @@ public final class OrtLibrary implements AutoCloseable {
         return threadPools;
     }
 
-    /** Returns the handle of the environment. */
     long environment() {
         return environment;
     }

@@ -85,7 +85,6 @@ final class InputCopies {
         }
     }
 
-    /** Begins the copies of a call. */
     Copies begin() {
         return new Copies();
     }

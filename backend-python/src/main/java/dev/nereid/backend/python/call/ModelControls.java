@@ -41,7 +41,6 @@ final class ModelControls {
         this.log = log;
     }
 
-    /** Handles a frame CONTROL. */
     void onControl(FrameReader frame) {
         int operation = frame.flags();
         switch (operation) {

@@ -28,7 +28,6 @@ public interface TensorMemory {
 
     /** A slot for an output. The process owns it once a frame that names it was sent. Confined to one thread at a time. */
     interface Incoming {
-        /** Returns the number of the segment. */
         int segment();
 
         /** Returns where the slot begins in the segment, in bytes. */

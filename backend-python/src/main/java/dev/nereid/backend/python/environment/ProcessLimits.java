@@ -11,7 +11,6 @@ import java.util.OptionalLong;
  * @param openFiles the largest number of open descriptors; empty for no limit
  */
 public record ProcessLimits(OptionalLong memory, OptionalLong processorSeconds, OptionalLong openFiles) {
-    /** No limits. */
     public static final ProcessLimits NONE =
             new ProcessLimits(OptionalLong.empty(), OptionalLong.empty(), OptionalLong.empty());
 

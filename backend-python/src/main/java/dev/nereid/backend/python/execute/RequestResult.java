@@ -132,7 +132,6 @@ final class RequestResult {
         return bytes;
     }
 
-    /** Returns the error of a result of this kind. */
     @Nullable
     BackendException error() {
         return error;

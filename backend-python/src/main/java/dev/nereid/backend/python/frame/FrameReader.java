@@ -127,7 +127,6 @@ public final class FrameReader {
         return value;
     }
 
-    /** Reads bytes of a known length. */
     public byte[] bytes(String field, long length) {
         need(field, length);
         byte[] bytes = memory.asSlice(position, length).toArray(ValueLayout.JAVA_BYTE);

@@ -8,7 +8,6 @@ final class SlotSizes {
     static final long SMALLEST = 4096;
     static final long LARGEST = 1L << 46;
 
-    /** The number of size classes. */
     static final int CLASSES = 9 + 4 * (46 - 20);
 
     private static final int SMALLEST_BITS = 12;

@@ -39,7 +39,6 @@ final class LineSplitter {
         this.lines = lines;
     }
 
-    /** Takes bytes. */
     void add(byte[] bytes, int count) {
         int start = 0;
         while (start < count) {

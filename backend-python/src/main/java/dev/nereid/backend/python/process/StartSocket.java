@@ -38,7 +38,6 @@ final class StartSocket implements AutoCloseable {
         return HexFormat.of().formatHex(random);
     }
 
-    /** Returns the address for the process. */
     String address() {
         return "@" + name;
     }

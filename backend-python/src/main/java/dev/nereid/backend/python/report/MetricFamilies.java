@@ -22,7 +22,6 @@ public final class MetricFamilies {
     private static final Pattern NAME = Pattern.compile("[a-zA-Z_:][a-zA-Z0-9_:]*");
     private static final Pattern LABEL = Pattern.compile("(?!__)[a-zA-Z_][a-zA-Z0-9_]*");
 
-    /** The label of buckets. */
     private static final String BUCKET = "le";
 
     /** The number of characters of a name that errors show. */

@@ -21,7 +21,6 @@ public final class Notices {
     private final System.Logger log;
     private final Set<String> outputs = ConcurrentHashMap.newKeySet();
 
-    /** Creates the notices of a model. */
     public Notices(System.Logger log) {
         this.log = requireNonNull(log, "log");
     }

@@ -143,7 +143,6 @@ public final class TorchOutput implements AutoCloseable {
         return new TorchOutput(Kind.OTHER, key, typeText, null, null, Shape.SCALAR, MemorySegment.NULL, NO_TEXTS);
     }
 
-    /** Returns what the value is. */
     public Kind kind() {
         return kind;
     }

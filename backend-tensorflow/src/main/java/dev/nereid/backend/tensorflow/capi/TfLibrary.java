@@ -92,7 +92,6 @@ public final class TfLibrary implements AutoCloseable {
         return version;
     }
 
-    /** Returns the file that is loaded. */
     public Path file() {
         return file;
     }

@@ -39,7 +39,6 @@ final class TfScratch {
         return ports.address();
     }
 
-    /** Sets the handle of tensor {@code index}. */
     void value(int index, long handle) {
         values.setAtIndex(JAVA_LONG, index, handle);
     }

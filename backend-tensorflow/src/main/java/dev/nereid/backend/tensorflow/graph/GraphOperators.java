@@ -63,7 +63,6 @@ public final class GraphOperators {
         return any(KEEPING);
     }
 
-    /** Returns whether values are read from variables. */
     public boolean readsVariables() {
         return any(VARIABLES);
     }

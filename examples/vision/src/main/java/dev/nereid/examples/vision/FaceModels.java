@@ -30,7 +30,6 @@ record FaceModels(InferenceRequest cause, ModelContext model) {
     private static final ValueLayout.OfFloat FLOAT =
             ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
-    /** Finds the faces in a picture. */
     CompletionStage<List<Face>> detect(Picture picture, int limit) {
         Box whole = new Box(0, 0, picture.width(), picture.height());
         return request(
