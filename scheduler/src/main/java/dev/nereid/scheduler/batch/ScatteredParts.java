@@ -37,7 +37,7 @@ final class ScatteredParts {
      *
      * @param output the output; {@code null} if the model has none of the name
      * @param single the only request
-     * @param given the shape as the backend gave it
+     * @param shape the shape as the backend gave it
      */
     static Shape ofSingle(ModelScope model, @Nullable OutputSpec output, List<ScheduledRequest> single, Shape shape) {
         String source = output == null ? null : output.source();
