@@ -100,8 +100,4 @@ public final class DetachedRequests {
     public int forsaken() {
         return (int) requests.stream().filter(Detached::isForsaken).count();
     }
-
-    int count() {
-        return requests.size();
-    }
 }

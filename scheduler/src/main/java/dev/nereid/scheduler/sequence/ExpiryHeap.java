@@ -31,10 +31,6 @@ final class ExpiryHeap {
         }
     }
 
-    int size() {
-        return heap.size();
-    }
-
     private void rise(Expiry expiry, int from) {
         int index = from;
         while (index > 0 && expiry.isBefore(heap.get((index - 1) / 2))) {
