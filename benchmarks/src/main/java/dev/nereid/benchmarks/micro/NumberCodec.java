@@ -114,11 +114,6 @@ public final class NumberCodec implements AutoCloseable {
         output = new NamedTensor("OUTPUT0", Tensor.of(type, Shape.of(count), data));
     }
 
-    /** Returns how many numbers there are. */
-    public int count() {
-        return count;
-    }
-
     /** Reads the numbers with {@link JsonTensorReader}. */
     public MemorySegment read() {
         return new JsonTensorReader(Integer.MAX_VALUE)
@@ -160,7 +155,6 @@ public final class NumberCodec implements AutoCloseable {
         return end - start;
     }
 
-    /** Reads the numbers with the JDK. */
     public MemorySegment readByJdk() {
         return readBy(
                 kind.isDouble

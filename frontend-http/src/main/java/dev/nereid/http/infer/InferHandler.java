@@ -27,7 +27,6 @@ public final class InferHandler {
     private final InferenceServer server;
     private final BodyLimits limits;
     private final Optional<Pattern> forwardedHeaders;
-    private final Context context;
     private final EventLoopExecutor loop;
     private final Thread eventLoop = Thread.currentThread();
     private final InferResponseWriter writer;
@@ -37,7 +36,6 @@ public final class InferHandler {
     /**
      * Creates the handler of one event loop, on that loop.
      *
-     * @param limits the limits of bodies
      * @param forwardedHeaders matches the names of headers that become parameters
      * @param context the event loop
      * @param jsonMemory limits the memory of long texts
@@ -51,7 +49,6 @@ public final class InferHandler {
         this.server = server;
         this.limits = limits;
         this.forwardedHeaders = forwardedHeaders;
-        this.context = context;
         this.jsonMemory = jsonMemory;
         this.loop = new EventLoopExecutor(context);
         this.writer = new InferResponseWriter(context);
@@ -90,10 +87,6 @@ public final class InferHandler {
 
     Optional<Pattern> forwardedHeaders() {
         return forwardedHeaders;
-    }
-
-    Context context() {
-        return context;
     }
 
     EventLoopExecutor loop() {
