@@ -176,7 +176,6 @@ public interface CudaDriver {
     /** Closes memory of another process. Waits as {@link #free} does. */
     void closeMemory(long address);
 
-    /** Returns the size of the allocation in which an address lies. */
     long allocationSize(long address);
 
     /** Returns whether a device can read and write the memory of another. */

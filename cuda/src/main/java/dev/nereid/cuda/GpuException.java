@@ -7,11 +7,7 @@ public final class GpuException extends RuntimeException {
     @Serial
     private static final long serialVersionUID = 1;
 
-    /**
-     * Creates the exception.
-     *
-     * @param message the GPU and the problem
-     */
+    /** Creates the exception. */
     public GpuException(String message) {
         super(message);
     }

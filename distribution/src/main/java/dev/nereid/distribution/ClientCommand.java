@@ -9,11 +9,7 @@ import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.ExitStatus;
 import java.util.List;
 
-/**
- * A command that sends a request to a running server and prints the result. Confined to its thread.
- *
- * @param server the flags of the server and the timeout
- */
+/** A command that sends a request to a running server and prints the result. Confined to its thread. */
 record ClientCommand(CommandContext context, CommandForm form, ClientFlags server, ClientAction action)
         implements Command {
     private static final String EXIT_CODES = "0 success; 1 no server, or the server refused; 2 wrong command line";

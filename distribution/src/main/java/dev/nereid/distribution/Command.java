@@ -8,7 +8,6 @@ import java.io.IOException;
 
 /** A command of the {@code nereid} program. Confined to the thread that runs it. */
 interface Command {
-    /** Returns the texts about the command. */
     CommandForm form();
 
     /** Returns whether shutdown interrupts the command. If not, the command waits for shutdown itself. */
@@ -18,6 +17,5 @@ interface Command {
 
     void declare(Flags flags);
 
-    /** Runs the command, and returns the exit status. */
     int run() throws UsageException, StartException, RequestException, InterruptedException, IOException;
 }

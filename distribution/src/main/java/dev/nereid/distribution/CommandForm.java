@@ -3,10 +3,8 @@ package dev.nereid.distribution;
 /**
  * The texts about a command in the help. Immutable.
  *
- * @param name the command's name
  * @param arguments the arguments, as in {@code MODEL [FLAG]...}
  * @param description one line
- * @param exitCodes the meaning of the exit codes
  */
 record CommandForm(String name, String arguments, String description, String exitCodes) {
     static final String SERVER_EXIT_CODES = """

@@ -34,7 +34,6 @@ final class CommandRunner {
     /**
      * Runs a command.
      *
-     * @param arguments the command and its flags
      * @return the exit status; an error has been reported in one line
      */
     int run(String... arguments) {

@@ -14,7 +14,6 @@ import java.util.regex.Pattern;
 /**
  * Options of a gRPC front end. Immutable.
  *
- * @param address the address to listen on
  * @param port the port to listen on; 0 for any that is free
  * @param messages the limits, flow control and compression of messages
  * @param connections the keep-alive, maximum age and encryption of connections
@@ -39,7 +38,6 @@ public record GrpcOptions(
      * @param flowControlWindowBytes the bytes of one call that a client may send before the server has read them
      * @param maxWaitingResponses the number of responses waiting for a slow client at which reading of its stream
      *     pauses; decoupled models, which are not slowed down, may exceed it
-     * @param compression the compression of inference responses
      * @param controlDelay the delay of responses of methods that do not infer, for tests of clients; zero for none
      */
     public record Messages(
@@ -48,7 +46,6 @@ public record GrpcOptions(
             int maxWaitingResponses,
             ResponseCompression compression,
             Duration controlDelay) {
-        /** Checks the components. */
         public Messages {
             requireNonNull(compression, "compression");
             requirePositive(maxInboundBytes, "maxInboundBytes");
@@ -63,14 +60,11 @@ public record GrpcOptions(
     /**
      * Keep-alive, maximum age and encryption of connections. Immutable.
      *
-     * @param keepAlive the keep-alive options
-     * @param maxAge the maximum age of a connection
      * @param maxAgeGrace how long calls in progress may take on a connection that has reached the maximum age
      * @param tls the certificate files that encrypt them; empty if they are not encrypted
      */
     public record Connections(
             KeepAlive keepAlive, Optional<Duration> maxAge, Optional<Duration> maxAgeGrace, Optional<TlsFiles> tls) {
-        /** Checks the components. */
         public Connections {
             requireNonNull(keepAlive, "keepAlive");
             requireNonNull(tls, "tls");
@@ -101,7 +95,6 @@ public record GrpcOptions(
             Optional<Duration> responseStall,
             Optional<Duration> handshakeTimeout,
             Optional<Duration> maxIdle) {
-        /** Checks the components. */
         public Limits {
             requireNonNull(openConnections, "openConnections");
             requirePositive(openCalls, "openCalls");
@@ -122,7 +115,6 @@ public record GrpcOptions(
      * @param minPingInterval how long clients must wait between pings
      */
     public record KeepAlive(Duration time, Duration timeout, boolean withoutCalls, Duration minPingInterval) {
-        /** Checks the components. */
         public KeepAlive {
             requirePositive(time, "time");
             requirePositive(timeout, "timeout");
@@ -137,14 +129,12 @@ public record GrpcOptions(
      * @param forwardedHeaders the pattern found in the names of headers that become parameters of inference requests
      */
     public record Policy(ApiAccess access, Optional<Pattern> forwardedHeaders) {
-        /** Checks the components. */
         public Policy {
             requireNonNull(access, "access");
             requireNonNull(forwardedHeaders, "forwardedHeaders");
         }
     }
 
-    /** Checks the components. */
     public GrpcOptions {
         requireNonNull(address, "address");
         requireNonNull(messages, "messages");
@@ -157,12 +147,7 @@ public record GrpcOptions(
         }
     }
 
-    /**
-     * Returns the default options with changes.
-     *
-     * @param change sets the options that differ
-     * @return the options
-     */
+    /** Returns the default options with changes. */
     public static GrpcOptions of(Consumer<Builder> change) {
         Builder builder = new Builder();
         change.accept(builder);

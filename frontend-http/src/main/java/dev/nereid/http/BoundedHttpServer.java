@@ -34,7 +34,6 @@ public final class BoundedHttpServer implements AutoCloseable {
      * Starts serving. Blocks: call it on a control thread.
      *
      * @param context the event loop; stays open
-     * @param address the address to listen on
      * @param port the port, or 0 for any that is free
      * @param options the limits and timeouts of connections
      * @param handler responds to requests, on the event loop; malformed requests do not reach it
@@ -71,11 +70,7 @@ public final class BoundedHttpServer implements AutoCloseable {
         return server.port();
     }
 
-    /**
-     * Returns the number of open connections.
-     *
-     * @return the current number
-     */
+    /** Returns the number of open connections. */
     public int openConnections() {
         return acceptor.open();
     }

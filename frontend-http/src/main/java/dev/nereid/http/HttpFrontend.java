@@ -171,11 +171,7 @@ public final class HttpFrontend implements AutoCloseable {
         return servers.getFirst().port();
     }
 
-    /**
-     * Returns the number of open connections.
-     *
-     * @return the current number
-     */
+    /** Returns the number of open connections. */
     public int openConnections() {
         return acceptor.open();
     }

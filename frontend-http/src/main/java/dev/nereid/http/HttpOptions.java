@@ -23,10 +23,7 @@ import java.util.regex.Pattern;
  * });
  * }
  *
- * @param address the address to listen on
  * @param port the port to listen on, or 0 for any that is free
- * @param eventLoops the number of event loops
- * @param bodyLimits the limits of bodies
  * @param forwardedHeaders matches the names of headers that become request parameters
  * @param security the access restrictions and TLS
  * @param connections the limits and timeouts of connections
@@ -41,7 +38,6 @@ public record HttpOptions(
         HttpConnectionOptions connections) {
     private static final int MAX_PORT = 65535;
 
-    /** Validates the components. */
     public HttpOptions {
         requireNonNull(address, "address");
         requireNonNull(bodyLimits, "bodyLimits");
@@ -56,12 +52,7 @@ public record HttpOptions(
         }
     }
 
-    /**
-     * Returns the default options with changes.
-     *
-     * @param change sets the options that differ
-     * @return the options
-     */
+    /** Returns the default options with changes. */
     public static HttpOptions of(Consumer<Builder> change) {
         Builder builder = new Builder();
         change.accept(builder);

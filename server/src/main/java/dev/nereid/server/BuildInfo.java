@@ -14,7 +14,6 @@ import java.util.Properties;
 public record BuildInfo(String version, SpiVersion spi) {
     private static final String RESOURCE = "build.properties";
 
-    /** Reads the versions that the build has written. */
     public static BuildInfo read() {
         Properties properties = new Properties();
         try (InputStream in = BuildInfo.class.getResourceAsStream(RESOURCE)) {

@@ -82,7 +82,6 @@ final class Health implements FatalErrorHandler {
         return exhausted;
     }
 
-    /** Returns whether the server is live. */
     boolean isGood() {
         return !exhausted && !threadEnded && gpus.failure().isEmpty();
     }

@@ -155,7 +155,6 @@ final class RequestSubmission implements Submission {
         }
     }
 
-    /** Checks a request and queues it. */
     private Cancellation submit(ServedModel model, InferRequest request, ResponseObserver observer, long arrivedNanos) {
         CheckedRequest checked;
         InferRequest owned = request;

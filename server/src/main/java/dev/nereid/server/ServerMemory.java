@@ -12,7 +12,6 @@ import dev.nereid.server.shared.ClientSharedMemory;
  * @param gpus the memory of GPUs
  */
 record ServerMemory(TensorPool pool, SharedMemory shared, GpuAccess gpus) implements AutoCloseable {
-    /** Creates the memory of a server that allows or refuses shared memory of clients. */
     static ServerMemory of(TensorPool pool, GpuAccess gpus, boolean clientSharedMemory) {
         // Off the path of the start: links native functions, which the first large body needs.
         Thread.ofPlatform().daemon().name("tensor-memory-start").start(TensorPool::prepare);

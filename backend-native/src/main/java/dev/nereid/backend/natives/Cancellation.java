@@ -20,7 +20,6 @@ public final class Cancellation {
         return true;
     }
 
-    /** Fails the requests of a batch as cancelled. */
     public static void fail(Batch batch) {
         for (InferenceRequest request : batch.requests()) {
             request.fail(new BackendException(ErrorCode.CANCELLED, "request was cancelled"));

@@ -7,7 +7,6 @@ import dev.nereid.spi.ErrorCode;
 public final class ModelErrors {
     private ModelErrors() {}
 
-    /** Returns an exception about a model or its configuration. */
     public static BackendException invalid(String message) {
         return new BackendException(ErrorCode.INVALID_ARGUMENT, message);
     }

@@ -130,7 +130,6 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
      * Returns whether sessions for other instances would compute with the same threads.
      *
      * @param backend the options of the backend by which these were read
-     * @param instances the devices of the instances
      */
     boolean suits(Parameters parameters, OnnxBackendOptions backend, List<Device> instances) {
         if (session.sharesThreads()) {

@@ -92,7 +92,6 @@ final class OnnxSignature {
                         .anyMatch(control -> control.name().equals(info.name()));
     }
 
-    /** Returns the outputs that are states of sequences. */
     List<Output> states() {
         return states;
     }

@@ -100,7 +100,6 @@ final class ModelProgram implements AutoCloseable {
         return log;
     }
 
-    /** Returns the metrics that all models of the backend share. */
     MetricFamilies families() {
         return families;
     }
@@ -109,7 +108,6 @@ final class ModelProgram implements AutoCloseable {
         return notices;
     }
 
-    /** Returns what watches the starts of processes. */
     StartWatch watch() {
         return watch;
     }

@@ -94,7 +94,6 @@ final class TensorFlowSignature {
         return fetched;
     }
 
-    /** Returns the outputs that are states of sequences. */
     List<Output> states() {
         return states;
     }

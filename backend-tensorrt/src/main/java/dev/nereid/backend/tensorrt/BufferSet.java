@@ -71,7 +71,6 @@ final class BufferSet implements AutoCloseable {
         return address;
     }
 
-    /** Returns the memory of a shape tensor. */
     MemorySegment host(Binding binding) {
         MemorySegment memory = onHost.get(binding.name());
         if (memory == null) {

@@ -24,7 +24,6 @@ final class CpuComparison {
 
     private CpuComparison() {}
 
-    /** Adds the model on the CPU to a repository. */
     static void writeCpuModel(Path models, Path onnx) throws IOException {
         write(models, "cpu", onnx, "backend: \"onnxruntime\"\ninstance_group { kind: KIND_CPU }\n" + TENSORS);
     }

@@ -31,7 +31,6 @@ final class GpuServer implements AutoCloseable {
     /**
      * Starts a server and waits until it is ready.
      *
-     * @param home the installed server
      * @param directory for its log
      * @param flags beyond the flags of the ports
      */
@@ -74,7 +73,6 @@ final class GpuServer implements AutoCloseable {
         }
     }
 
-    /** Returns its log so far. */
     String log() throws IOException {
         return Files.readString(log);
     }

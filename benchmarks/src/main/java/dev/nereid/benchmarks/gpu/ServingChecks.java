@@ -44,7 +44,6 @@ final class ServingChecks {
     /**
      * Creates the checks.
      *
-     * @param home the installed server
      * @param directory an empty directory for models and logs
      * @param time the length of a measurement
      * @param classPath that of this process, for clients

@@ -33,12 +33,10 @@ public final class ClientEventLoops implements AutoCloseable {
         return vertx;
     }
 
-    /** Returns the loop that accepts connections. */
     public EventLoopGroup acceptors() {
         return vertx.acceptorEventLoopGroup();
     }
 
-    /** Returns the loops that serve connections. */
     public EventLoopGroup workers() {
         return vertx.nettyEventLoopGroup();
     }

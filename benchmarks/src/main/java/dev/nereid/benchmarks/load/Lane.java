@@ -32,8 +32,6 @@ interface Lane {
      *
      * @param name the name of the load in errors
      * @param lanes the lanes, all at once
-     * @param time the period
-     * @return the requests of all lanes
      * @throws IOException if a request failed, or none completed
      */
     static Sample run(String name, List<? extends Lane> lanes, Duration time) throws IOException, InterruptedException {

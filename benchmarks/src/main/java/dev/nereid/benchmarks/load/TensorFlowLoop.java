@@ -84,7 +84,6 @@ public final class TensorFlowLoop implements Workload, AutoCloseable {
     /**
      * Loads a model with the library that a server in this process has loaded.
      *
-     * @param savedModel the directory of the model
      * @param body the input, named as its operation; its first dimension is the batch
      * @param output the operation that has the fetched result
      * @param threads the threads for one operation, as the server has them

@@ -38,7 +38,6 @@ public class CodecBenchmark {
         codec = new JsonCodec(values, VALUES);
     }
 
-    /** Releases the tensor. */
     @TearDown
     public void close() {
         codec.close();

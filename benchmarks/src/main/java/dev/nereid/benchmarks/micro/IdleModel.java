@@ -122,12 +122,10 @@ public final class IdleModel implements AutoCloseable {
         return request(System.nanoTime());
     }
 
-    /** Returns a request of one item that arrives at a time. */
     public CheckedRequest request(long arrivedNanos) {
         return new CheckedRequest(VERSION, "", INPUTS, OUTPUTS, Map.of(), RequestOptions.DEFAULT, arrivedNanos);
     }
 
-    /** Returns a request of a sequence that arrives now. */
     public CheckedRequest request(Sequence sequence) {
         RequestOptions options = new RequestOptions(0, 0, OptionalLong.empty(), Optional.of(sequence));
         return new CheckedRequest(VERSION, "", INPUTS, OUTPUTS, Map.of(), options, System.nanoTime());

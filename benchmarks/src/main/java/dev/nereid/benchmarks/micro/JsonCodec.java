@@ -41,7 +41,6 @@ public final class JsonCodec implements AutoCloseable {
             this.text = text;
         }
 
-        /** Returns the values in words. */
         public String text() {
             return text;
         }
@@ -67,7 +66,6 @@ public final class JsonCodec implements AutoCloseable {
     /**
      * Draws a tensor.
      *
-     * @param values the values of the tensor
      * @param count how many elements
      */
     public JsonCodec(Values values, int count) {

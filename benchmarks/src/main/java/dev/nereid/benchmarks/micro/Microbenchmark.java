@@ -18,7 +18,6 @@ import org.openjdk.jmh.runner.options.VerboseMode;
  * @param parameters the values of its parameters, by name
  */
 public record Microbenchmark(Class<?> type, String method, Map<String, String> parameters) {
-    /** Copies the parameters. */
     public Microbenchmark {
         parameters = Map.copyOf(parameters);
     }

@@ -60,7 +60,6 @@ public class ModelLeaseBenchmark {
     @SuppressWarnings("NullAway.Init") // By open().
     private ServedModels models;
 
-    /** Starts a server with a model. */
     @Setup
     public void open() throws IOException, InterruptedException {
         repository = Files.createTempDirectory("lease");

@@ -29,20 +29,17 @@ import org.openjdk.jmh.annotations.Warmup;
 public class NumberBenchmark {
     private static final int COUNT = 100_000;
 
-    /** The distribution of the numbers. */
     @Param
     public NumberCodec.Kind kind = NumberCodec.Kind.FP32;
 
     @SuppressWarnings("NullAway.Init") // By open().
     private NumberCodec codec;
 
-    /** Draws the numbers. */
     @Setup
     public void open() {
         codec = new NumberCodec(kind, COUNT);
     }
 
-    /** Releases the numbers. */
     @TearDown
     public void close() {
         codec.close();
@@ -69,14 +66,12 @@ public class NumberBenchmark {
         return codec.readByCheckedLibrary();
     }
 
-    /** Reads with the JDK's parser. */
     @Benchmark
     @OperationsPerInvocation(COUNT)
     public MemorySegment readByJdk() {
         return codec.readByJdk();
     }
 
-    /** Writes with this project's writer. */
     @Benchmark
     @OperationsPerInvocation(COUNT)
     public int write() {

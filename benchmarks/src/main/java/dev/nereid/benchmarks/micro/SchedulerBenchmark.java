@@ -66,7 +66,6 @@ public class SchedulerBenchmark {
         private final Semaphore free = new Semaphore(WINDOW);
         private final CompletionObserver observer = new CompletionObserver(free::release);
 
-        /** Waits for all of them. */
         @TearDown
         public void close() {
             free.acquireUninterruptibly(WINDOW);

@@ -21,7 +21,6 @@ import org.openjdk.jmh.annotations.Threads;
 /** The workloads of {@link SchedulerBenchmark}, with requests of sequences. Run by {@code SequenceSection}. */
 @OutputTimeUnit(TimeUnit.SECONDS)
 public class SequenceBenchmark {
-    /** The requests of one sequence. */
     private static final int LENGTH = 50;
 
     /** State: a model with one instance thread, and a slot for each request in flight. */
@@ -35,7 +34,6 @@ public class SequenceBenchmark {
         @SuppressWarnings("NullAway.Init") // By open().
         IdleModel model;
 
-        /** Starts the scheduler. */
         @Setup
         public void open() {
             model = IdleModel.ofSequences(strategy, SchedulerBenchmark.SUBMITTERS * SchedulerBenchmark.WINDOW, _ -> {});
@@ -82,7 +80,6 @@ public class SequenceBenchmark {
             }
         }
 
-        /** Waits for all requests. */
         @TearDown
         public void close() {
             free.acquireUninterruptibly(SchedulerBenchmark.WINDOW);

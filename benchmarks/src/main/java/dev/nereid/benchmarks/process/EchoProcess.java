@@ -48,7 +48,6 @@ public final class EchoProcess implements AutoCloseable {
         return new EchoProcess(bench, process, Integer.parseInt(line));
     }
 
-    /** Returns where it listens. */
     public int port() {
         return port;
     }

@@ -12,11 +12,7 @@ import java.io.IOException;
 
 /** gRPC ceiling: echoes each request on the event loop that read it. Immutable. */
 final class GrpcEcho extends GRPCInferenceServiceImplBase {
-    /**
-     * Serves.
-     *
-     * @return the running server
-     */
+    /** Serves. */
     static Server start(ClientEventLoops loops) throws IOException {
         return NettyServerBuilder.forAddress(Loopback.at(0))
                 .bossEventLoopGroup(loops.acceptors())

@@ -126,7 +126,6 @@ public final class NereidProcess implements AutoCloseable {
         return BYTES_PER_KB * status("VmRSS:");
     }
 
-    /** Returns how many threads the process has. */
     public long threads() throws IOException {
         return status("Threads:");
     }
@@ -159,7 +158,6 @@ public final class NereidProcess implements AutoCloseable {
         return Duration.ofNanos(System.nanoTime() - start);
     }
 
-    /** Returns the JVM that the server runs on. */
     public Jvm jvm() throws IOException {
         return Jvm.of(process.toHandle());
     }

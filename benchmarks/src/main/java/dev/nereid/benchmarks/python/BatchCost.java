@@ -20,8 +20,6 @@ import java.util.stream.IntStream;
 /**
  * Cost of an execution of eight requests beside one of a single request, in turns. Confined to the thread that
  * measures.
- *
- * @param server the server of both models
  */
 record BatchCost(InferenceServer server, Path repository) {
     private static final double MAX_RATIO = 3;
@@ -34,7 +32,6 @@ record BatchCost(InferenceServer server, Path repository) {
      */
     private record Cost(double wallMicros, double pythonMicros) {}
 
-    /** Measures, and adds rows. */
     void measure(Workload eights, Workload ones, Pace pace, Table table) throws IOException, InterruptedException {
         eights.load(pace.warmUp());
         ones.load(pace.warmUp());

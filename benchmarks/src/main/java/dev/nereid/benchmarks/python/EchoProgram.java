@@ -52,7 +52,6 @@ final class EchoProgram implements AutoCloseable {
         }
     }
 
-    /** Returns the descriptor of the connection. */
     int socket() {
         return socket;
     }

@@ -33,8 +33,6 @@ final class IdleModels {
      * The figures of one server; memory in MiB, use of one processor in percent.
      *
      * @param startSeconds from its start until it was ready
-     * @param memory its resident memory
-     * @param use its use of processors
      * @param pythons the mean resident memory of its Pythons
      * @param allPythons the memory of all its Pythons, with shared pages counted once
      * @param pythonsUse the use of processors of all its Pythons

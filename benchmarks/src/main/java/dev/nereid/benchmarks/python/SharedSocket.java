@@ -47,7 +47,6 @@ final class SharedSocket {
     /**
      * Shares a connection.
      *
-     * @param socket its descriptor
      * @param bytes each message
      */
     SharedSocket(int socket, MemorySegment bytes) {
@@ -55,7 +54,6 @@ final class SharedSocket {
         this.bytes = bytes;
     }
 
-    /** Returns what one thread calls. */
     ThreadLoad.Caller newCaller() {
         return new Caller();
     }

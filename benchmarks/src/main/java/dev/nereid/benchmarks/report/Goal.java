@@ -19,7 +19,6 @@ public sealed interface Goal {
         return Figures.ratio(comparison);
     }
 
-    /** Returns the goal as the table shows it. */
     String target();
 
     /** Returns the table's cell for a comparison. */

@@ -20,7 +20,6 @@ public record Machine(String processor, int cores, String jdk, String kernel, do
     /** From here on the load of others shows in the figures. */
     private static final double QUIET = 0.5;
 
-    /** Reads the properties of this machine. */
     public static Machine here() throws IOException {
         String processor = Files.readAllLines(Path.of("/proc/cpuinfo")).stream()
                 .filter(line -> line.startsWith(MODEL_NAME))

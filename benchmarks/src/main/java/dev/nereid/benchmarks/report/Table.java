@@ -25,7 +25,6 @@ public final class Table {
         rows.add(List.of(cells));
     }
 
-    /** Adds a line below the table. */
     public void addFootnote(String text) {
         footnotes.add(text);
     }

@@ -21,7 +21,6 @@ public record BenchmarkRun(
         Workspace workspace,
         ChildProcesses children,
         Consumer<String> progress) {
-    /** Returns the directory of the installed server. */
     public Path installed() {
         return checkout.resolve("distribution/target/nereid");
     }
@@ -37,7 +36,6 @@ public record BenchmarkRun(
         contest.run(pace, table);
     }
 
-    /** Runs a comparison, and reports progress. */
     public void run(CeilingComparison contest, Table table) throws IOException, InterruptedException {
         progress.accept(contest.subject().name());
         contest.run(options.pace(), table);

@@ -18,11 +18,9 @@ public record CeilingComparison(Workload subject, List<Ceiling> ceilings) {
      * A ceiling, and the goal of the workload relative to it.
      *
      * @param contender the workload that bounds the subject
-     * @param goal the goal of the subject
      */
     public record Ceiling(Workload contender, Goal goal) {}
 
-    /** A table that takes contests. */
     public static Table table(String title) {
         return new Table(title, "WHAT", "THROUGHPUT", "P50", "P99", "SERVER/CEILING", "TARGET", "");
     }

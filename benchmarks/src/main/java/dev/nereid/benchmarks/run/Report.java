@@ -12,8 +12,6 @@ import java.util.stream.Stream;
  *
  * @param date the day of the run
  * @param machine where it ran
- * @param options the options of the run
- * @param tables the results
  */
 public record Report(LocalDate date, Machine machine, Options options, List<Table> tables) {
     public Report {

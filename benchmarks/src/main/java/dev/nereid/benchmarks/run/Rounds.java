@@ -49,7 +49,6 @@ final class Rounds {
         addRow(table, name, samples, "", "", "");
     }
 
-    /** Adds the medians of a workload, with a comparison. */
     static void addRow(Table table, String name, List<Sample> samples, Goal goal, double comparison) {
         addRow(table, name, samples, goal.show(comparison), goal.target(), goal.verdict(comparison));
     }

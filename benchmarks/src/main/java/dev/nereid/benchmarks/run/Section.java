@@ -51,7 +51,6 @@ public enum Section {
         this.needsWrk = needsWrk;
     }
 
-    /** Returns whether wrk generates the load. */
     public boolean needsWrk() {
         return needsWrk;
     }

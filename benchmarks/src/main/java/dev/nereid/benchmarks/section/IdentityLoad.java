@@ -34,7 +34,6 @@ record IdentityLoad(InferBody body, String size, int concurrency, Goal httpGoal,
         return new IdentityLoad(LARGE, "600 KB", concurrency, httpGoal, grpcGoal);
     }
 
-    /** Returns the name in the table. */
     String label() {
         return size + " x " + concurrency;
     }

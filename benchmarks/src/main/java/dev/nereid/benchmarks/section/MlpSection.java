@@ -35,7 +35,6 @@ final class MlpSection {
 
     static final String BATCHED = TENSORS + "dynamic_batching { }\n";
 
-    /** A request of one item. */
     static final InferBody ONE = InferBody.of(INPUT, 1L, FEATURES);
 
     private static final InferBody BATCH = InferBody.of(INPUT, 32L, FEATURES);

@@ -25,7 +25,6 @@ final class SqueezenetSection {
     private static final long CHANNELS = 3;
     private static final long PIXELS = 224;
 
-    /** The number of connections: the size of a batch. */
     private static final int BATCH_SIZE = 8;
 
     private static final Duration MAX_EXTRA = Duration.ofNanos(500_000);

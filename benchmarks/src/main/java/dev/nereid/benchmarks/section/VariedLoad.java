@@ -25,7 +25,6 @@ record VariedLoad(String name, VariedBodies bodies, int concurrency) {
         return new Goal.RateAtLeast(0.7);
     }
 
-    /** Returns the name in the table. */
     String label() {
         return name + " x " + concurrency;
     }

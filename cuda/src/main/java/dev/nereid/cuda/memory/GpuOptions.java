@@ -23,7 +23,6 @@ public record GpuOptions(
         poolBytes = Map.copyOf(poolBytes);
     }
 
-    /** Returns the memory to take of a GPU. */
     long poolBytesOf(int gpu) {
         return poolBytes.getOrDefault(gpu, DEFAULT_POOL_BYTES);
     }

@@ -39,7 +39,6 @@ public final class AotTrainingRequests {
      * Runs the load. Blocks.
      *
      * @param open the open ports of the server; encrypted ones are skipped
-     * @param time the duration of the load
      * @return the numbers of completed requests, as text
      * @throws IOException if a request failed
      */

@@ -39,8 +39,6 @@ final class ChildOutput {
      * Creates a reader.
      *
      * @param out receives all output except messages and fatal errors
-     * @param mark the beginning of messages
-     * @param messages receives the messages
      */
     ChildOutput(PrintStream out, String mark, Consumer<JsonObject> messages) {
         this.out = out;

@@ -9,11 +9,7 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/**
- * An inference request of the demo, with one input. Immutable as long as the data is not written.
- *
- * @param model the name of the model
- */
+/** An inference request of the demo, with one input. Immutable as long as the data is not written. */
 public record DemoRequest(
         String model, String input, String datatype, List<Long> shape, ByteBuffer data, List<Output> outputs) {
     private static final String CLASSIFICATION = "classification";

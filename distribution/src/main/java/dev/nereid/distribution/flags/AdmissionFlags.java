@@ -14,7 +14,6 @@ final class AdmissionFlags {
     private long modelRequests;
     private long modelBytes;
 
-    /** Adds the flags that set these fields. */
     void declare(Flags flags) {
         flags.add("--max-inflight-requests", FlagValue.AMOUNT, v -> requests = v)
                 .help("How many requests may be in flight at a time, to all models together: received and not yet"
@@ -31,7 +30,6 @@ final class AdmissionFlags {
                         + " any number.");
     }
 
-    /** Returns the limits for all models together. */
     AdmissionLimits limits(TensorMemoryBound memory) {
         return new AdmissionLimits(requests, bytes.orElse(memory.inFlightBytes()));
     }

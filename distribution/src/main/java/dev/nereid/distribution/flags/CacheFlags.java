@@ -15,7 +15,6 @@ final class CacheFlags {
     private final List<Path> directories = new ArrayList<>();
     private Optional<Long> localBytes = Optional.empty();
 
-    /** Adds the flags that set these fields. */
     void declare(Flags flags) {
         flags.add("--cache-config", FlagValue.CACHE_SETTING, settings::add)
                 .help("A setting of the response cache, for models with response_cache, as in local,size=1048576 or"
@@ -32,7 +31,6 @@ final class CacheFlags {
      * Returns the options of the response cache; empty without a cache.
      *
      * @param own the directory of the caches that come with the server
-     * @param environment the environment variables
      */
     Optional<CacheOptions> options(Path own, Map<String, String> environment) throws StartException {
         if (localBytes.isPresent()) {

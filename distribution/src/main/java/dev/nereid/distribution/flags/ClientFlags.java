@@ -39,7 +39,6 @@ public final class ClientFlags {
         return new ClientFlags(Duration.ofMinutes(10));
     }
 
-    /** Adds the flags that set these fields. */
     public void declare(Flags flags) {
         flags.add("--url", URL, url, v -> url = v).help("The HTTP address of the server.");
         flags.add("--header", HEADER, value -> headers.put(value.getKey(), value.getValue()))

@@ -27,7 +27,6 @@ public final class ConnectionFlags {
     private int maxPerAddress;
     private Duration exitDelay = Duration.ZERO;
 
-    /** Creates flags that set options of HTTP and gRPC. */
     ConnectionFlags(HttpOptions.Builder http, GrpcOptions.Builder grpc) {
         this.http = http;
         this.grpc = grpc;

@@ -36,7 +36,6 @@ public final class Flag {
         this.setter = setter;
     }
 
-    /** Describes the effect, for the help text. */
     public Flag help(String text) {
         description = text;
         return this;
@@ -48,7 +47,6 @@ public final class Flag {
         return this;
     }
 
-    /** Adds another name. */
     Flag or(String name) {
         names.add(name);
         return this;
@@ -65,7 +63,6 @@ public final class Flag {
         return names;
     }
 
-    /** Returns the name used in errors. */
     String name() {
         return names.getFirst();
     }

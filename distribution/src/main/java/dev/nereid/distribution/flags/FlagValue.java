@@ -107,7 +107,6 @@ public record FlagValue<T>(
     static final FlagValue<Integer> INFER_THREADS =
             new FlagValue<>("N", "a whole number from 2 to 128", text -> whole(text, 2, 128));
 
-    /** The compression level of responses. */
     static final FlagValue<ResponseCompression> COMPRESSION =
             constant("LEVEL", "none, low, medium or high", ResponseCompression.class);
 
@@ -250,7 +249,6 @@ public record FlagValue<T>(
      * A setting for one backend, or for all. Immutable.
      *
      * @param backend the backend's name; empty for all
-     * @param key the name of the setting
      */
     record BackendSetting(String backend, String key, String value) {
         private static Optional<BackendSetting> read(String text) {
@@ -282,11 +280,7 @@ public record FlagValue<T>(
         }
     }
 
-    /**
-     * A key and a value.
-     *
-     * @param key the name of the setting
-     */
+    /** A key and a value. */
     record Setting(String key, String value) {
         private static Optional<Setting> read(String text) {
             int equals = text.indexOf('=');

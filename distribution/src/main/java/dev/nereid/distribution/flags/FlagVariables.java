@@ -42,7 +42,6 @@ final class FlagVariables {
     /**
      * Returns a line for each variable that looks like a flag's and is none.
      *
-     * @param environment the environment variables
      * @param known the variables of the flags of all commands
      */
     static List<String> unknown(Map<String, String> environment, Collection<String> known) {

@@ -40,8 +40,6 @@ public final class Flags {
      *
      * @param name the name, with its dashes
      * @param value the type of its values
-     * @param preset the default
-     * @param setter sets a value
      */
     public <T> Flag add(String name, FlagValue<T> value, T preset, Consumer<T> setter) {
         return add(name, value, " Default: " + value.text(preset) + ".", setter);
@@ -60,7 +58,6 @@ public final class Flags {
         }));
     }
 
-    /** Adds a flag without a value. */
     public Flag toggle(String name, Runnable setter) {
         return add(new Flag(name, "", "", _ -> {
             setter.run();
@@ -90,7 +87,6 @@ public final class Flags {
      * between the flags; after {@code --}, everything is an operand.
      *
      * @param arguments the command line after the command
-     * @param environment the environment variables
      * @throws UsageException if a flag is unknown or its value invalid
      */
     public void read(List<String> arguments, Map<String, String> environment) throws UsageException {

@@ -47,7 +47,6 @@ final class GpuFlags {
     private int minMinor = GpuOptions.DEFAULT.minMinor();
     private boolean peerAccess = GpuOptions.DEFAULT.peerAccess();
 
-    /** Adds the flags that set these fields. */
     void declare(Flags flags) {
         flags.add("--pinned-memory-pool-byte-size", FlagValue.AMOUNT_OF_BYTES, pinnedBytes, v -> pinnedBytes = v)
                 .help("How much pinned memory of the host is taken at the start, for copies to and from GPUs. Where"

@@ -197,7 +197,6 @@ public final class GrpcFlags {
     /**
      * Returns the options.
      *
-     * @param limiter limits the number of connections
      * @param closeTimeout the time for calls in progress when the port closes
      */
     public GrpcOptions options(ConnectionLimiter limiter, Duration closeTimeout) {

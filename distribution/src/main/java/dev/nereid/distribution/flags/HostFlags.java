@@ -15,7 +15,6 @@ final class HostFlags {
     /** The settings of all policies, in the order of the command line. */
     final List<HostSetting> settings = new ArrayList<>();
 
-    /** Adds the flags that set these fields. */
     void declare(Flags flags) {
         flags.add("--host-policy", FlagValue.HOST_SETTING, settings::add)
                 .help("The processors that threads of instances run on, as in cpu,cpu-cores=0-3,8 or"

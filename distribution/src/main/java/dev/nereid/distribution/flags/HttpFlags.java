@@ -110,7 +110,6 @@ public final class HttpFlags {
         return Path.of(name);
     }
 
-    /** Returns the number of event loops for all ports. */
     public int eventLoops(int processors) {
         return eventLoops.orElse(HttpOptions.eventLoops(processors));
     }
@@ -119,7 +118,6 @@ public final class HttpFlags {
      * Returns the options.
      *
      * @param loops the number of event loops
-     * @param limiter limits the number of connections
      * @param closeTimeout the time for closing the port; the drain takes half of it at most
      */
     public HttpOptions options(int loops, ConnectionLimiter limiter, Duration closeTimeout) {

@@ -28,7 +28,6 @@ public final class LogFlags {
     private LogFormat format = LogFormat.DEFAULT;
     private Optional<Path> file = Optional.empty();
 
-    /** Adds the flags that set these fields. */
     public void declare(Flags flags) {
         declared = flags;
         flags.logNotices();
@@ -71,7 +70,6 @@ public final class LogFlags {
      * Returns the format that a command line asks for, also if another part of it is wrong.
      *
      * @param arguments the command line after the command
-     * @param environment the environment variables
      * @return the format; the default one if the line has none that exists
      */
     public static LogFormat formatOf(List<String> arguments, Map<String, String> environment) {

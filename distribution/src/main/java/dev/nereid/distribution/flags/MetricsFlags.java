@@ -21,7 +21,6 @@ public final class MetricsFlags {
 
     private String address = "";
 
-    /** Adds the flags that set these fields. */
     void declare(Flags flags) {
         flags.add("--allow-metrics", FlagValue.TRUTH, allow, v -> allow = v)
                 .help("Whether there is a port for metrics.");

@@ -14,7 +14,6 @@ final class ModelControlFlags {
         this.options = options;
     }
 
-    /** Adds the flags that set these fields. */
     void declare(Flags flags) {
         flags.add("--model-control-mode", FlagValue.CONTROL_MODE, options.controlMode, v -> options.controlMode = v)
                 .help("When models are loaded. none: all of them at the start. poll: the same, and then as the"

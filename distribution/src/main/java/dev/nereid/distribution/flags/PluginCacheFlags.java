@@ -18,7 +18,6 @@ final class PluginCacheFlags {
 
     private Optional<Path> configured = Optional.empty();
 
-    /** Adds the flag that sets this field. */
     void declare(Flags flags) {
         flags.add("--plugin-cache-directory", FlagValue.DIRECTORY, v -> configured = Optional.of(v))
                 .help("Where plugins unpack native libraries. Default: the first of these that can be written: .cache"

@@ -10,7 +10,6 @@ final class RateLimitFlags {
     private final List<RateLimitOptions.Resource> resources = new ArrayList<>();
     private boolean limited;
 
-    /** Adds the flags that set these fields. */
     void declare(Flags flags) {
         flags.add("--rate-limit", FlagValue.RATE_LIMIT, limited, v -> limited = v)
                 .help("Whether the rate limiter schedules executions by instance_group.rate_limiter. off: each"

@@ -11,7 +11,6 @@ import org.slf4j.event.Level;
  * One event of the log, before it is formatted. Immutable.
  *
  * @param time when it was logged
- * @param level its severity
  * @param logger the full name of the logger
  * @param data keys with values, in order
  * @param text the text, with its arguments in place
@@ -48,7 +47,6 @@ record LogEvent(
         return value(FILE).flatMap(file -> value(LINE).map(line -> file + ":" + line));
     }
 
-    /** Returns the data without the place in the code. */
     List<KeyValuePair> dataBesidePlace() {
         return place().isEmpty()
                 ? data

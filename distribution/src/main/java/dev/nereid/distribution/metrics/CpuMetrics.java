@@ -36,11 +36,7 @@ final class CpuMetrics {
     private final Path proc;
     private final AtomicReference<Measurement> latest = new AtomicReference<>(Measurement.NOTHING);
 
-    /**
-     * Creates metrics, which are empty until they are polled.
-     *
-     * @param proc the directory {@code /proc}
-     */
+    /** Creates metrics, which are empty until they are polled. */
     CpuMetrics(Path proc) {
         this.proc = proc;
     }

@@ -43,7 +43,6 @@ final class GpuMetrics {
     private boolean opened;
     private @Nullable Supplier<List<GpuReading>> gpus;
 
-    /** The latest measurement. */
     private volatile List<GpuReading> latest = List.of();
 
     GpuMetrics(Source source) {

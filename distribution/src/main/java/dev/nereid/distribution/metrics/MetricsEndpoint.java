@@ -86,10 +86,7 @@ public final class MetricsEndpoint {
      * Opens the port. Blocks.
      *
      * @param context the event loop of the port
-     * @param address the address to bind
-     * @param server the server that the metrics describe
      * @param access the restrictions of HTTP, which health has here too
-     * @param bounds the limits of connections
      * @param others the connections of other ports
      * @return the endpoint, to be closed by the caller
      * @throws IOException if the port cannot be opened

@@ -15,7 +15,6 @@ import java.util.function.ToDoubleFunction;
 final class Snapshots {
     private Snapshots() {}
 
-    /** Returns a gauge without labels. */
     static MetricSnapshot gauge(String name, String help, double value) {
         return gauge(name, help, List.of(value), _ -> Labels.EMPTY, number -> number);
     }
@@ -30,7 +29,6 @@ final class Snapshots {
         return gauge.build();
     }
 
-    /** Returns a counter without labels. */
     static MetricSnapshot counter(String name, String help, double value) {
         return counter(name, help, List.of(value), _ -> Labels.EMPTY, number -> number);
     }

@@ -11,7 +11,6 @@ import java.util.Map;
  * @param paths the directories of the installed server
  * @param host the version of the server, and the processors
  * @param log sets up the log, before anything is logged
- * @param shutdown coordinates the shutdown of the process
  * @param outOfMemoryExit ends the process when its memory is exhausted
  * @param processes the parent of the process, and how it starts children
  */

@@ -7,7 +7,6 @@ import java.time.InstantSource;
 /**
  * The console of a command. Immutable.
  *
- * @param out the stream of results
  * @param isTerminal whether a person reads them
  * @param format the format of errors: that of the log, so that all lines of a server have the same
  */
@@ -27,11 +26,7 @@ public record ConsoleStreams(PrintStream out, PrintStream err, boolean isTermina
         return format == LogFormat.DEFAULT || isTerminal;
     }
 
-    /**
-     * Writes an error in one line.
-     *
-     * @param problem the description of the problem
-     */
+    /** Writes an error in one line. */
     public void error(String name, String problem) {
         if (format == LogFormat.DEFAULT) {
             err.println(name + ": " + problem);

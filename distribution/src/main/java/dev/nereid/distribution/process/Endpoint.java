@@ -10,7 +10,6 @@ public record Endpoint(String host, int port, boolean isEncrypted) {
     private static final String ANY_V4 = "0.0.0.0";
     private static final String ANY_V6 = "::";
 
-    /** Creates an endpoint without encryption. */
     public Endpoint(String host, int port) {
         this(host, port, false);
     }

@@ -65,7 +65,6 @@ final class EventLoopWatch {
      *
      * @param instances finds the instance that executes on a thread
      * @param stacks returns the stack of a thread
-     * @param report receives the reports
      * @param ended receives the name of the thread of each loop that has ended, once
      */
     EventLoopWatch(

@@ -110,7 +110,6 @@ public final class EventLoops implements AutoCloseable {
         server.everySecond(new EventLoopWatch(all, server::instanceOn, server.fatalErrors()::onThreadEnded)::check);
     }
 
-    /** Returns the number of loops for requests. */
     public int count() {
         return count;
     }

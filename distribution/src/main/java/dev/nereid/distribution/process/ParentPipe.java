@@ -21,7 +21,6 @@ public final class ParentPipe {
     /**
      * Starts to read, on a thread that lives as long as the process.
      *
-     * @param in the standard input
      * @param onEnd ends the process when the input ends
      */
     public static ParentPipe start(InputStream in, Runnable onEnd) {

@@ -11,7 +11,6 @@ import java.util.stream.Collectors;
 /**
  * The report of a check for people. Immutable.
  *
- * @param report the result of the check
  * @param verbose whether completed configurations are printed
  */
 public record CheckText(CheckReport report, boolean verbose) {

@@ -27,7 +27,6 @@ import org.slf4j.LoggerFactory;
  * @param backends the backends and the state of their plugins
  * @param extensions the repository agents and storages
  * @param failed what the start could not load; may be in the index of the models too
- * @param memory the memory limits
  * @param endpoints the open ports
  */
 public record StartReport(
@@ -42,7 +41,6 @@ public record StartReport(
     /** In the log, a port that is not open. */
     private static final String NONE = "none";
 
-    /** Maximum number of examples. */
     private static final int MAX_EXAMPLES = 10;
 
     public StartReport {
@@ -51,7 +49,6 @@ public record StartReport(
         failed = List.copyOf(failed);
     }
 
-    /** Returns the report, with examples that send the given values. */
     public String text(CurlExample.Values values) {
         return text(values, name -> true);
     }

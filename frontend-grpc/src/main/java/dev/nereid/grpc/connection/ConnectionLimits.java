@@ -71,7 +71,6 @@ public final class ConnectionLimits extends Http2ConnectionAdapter {
         this.emptyFrames = FloodLimit.ofEmptyFrames(services.nanoTime());
     }
 
-    /** Starts to observe the streams of the connection. */
     void start() {
         active = http2.connection().numActiveStreams();
         http2.connection().addListener(this);
@@ -96,7 +95,6 @@ public final class ConnectionLimits extends Http2ConnectionAdapter {
         channel.eventLoop().execute(task);
     }
 
-    /** Returns the memory that messages are counted in. */
     public TransportMemory memory() {
         return services.memory();
     }
@@ -218,7 +216,6 @@ public final class ConnectionLimits extends Http2ConnectionAdapter {
         return incompleteCalls.stale();
     }
 
-    /** Counts the window that the client granted for the connection. */
     void onWindowGranted(int bytes) {
         windowGranted += bytes;
     }
@@ -228,7 +225,6 @@ public final class ConnectionLimits extends Http2ConnectionAdapter {
         spend(resets, "too many streams are reset");
     }
 
-    /** Counts a frame without content. */
     void countEmptyFrame() {
         spend(emptyFrames, "too many frames carry nothing");
     }

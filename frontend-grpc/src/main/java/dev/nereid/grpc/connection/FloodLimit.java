@@ -41,7 +41,6 @@ final class FloodLimit {
         return new FloodLimit(MAX_RESETS, nanoTime);
     }
 
-    /** Creates the limit of frames without content. */
     static FloodLimit ofEmptyFrames(LongSupplier nanoTime) {
         return new FloodLimit(MAX_EMPTY_FRAMES, nanoTime);
     }

@@ -42,7 +42,6 @@ public final class HeldBytes {
         }
     }
 
-    /** Ends the count of all bytes. */
     public void clear() {
         long bytes = counted.getAndSet(0);
         ConnectionLimits guarded = connection.get(ConnectionLimits.KEY);

@@ -90,7 +90,6 @@ public final class LargeMessage implements AutoCloseable {
         memory = transport;
     }
 
-    /** Returns the bytes, decompressed. */
     InputStream stream() {
         return stream;
     }

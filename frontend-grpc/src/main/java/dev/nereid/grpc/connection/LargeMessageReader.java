@@ -21,11 +21,7 @@ public final class LargeMessageReader {
     /** A message that was read and converted. */
     public record Done<R>(R value) implements Result<R> {}
 
-    /**
-     * A message that could not be read or converted.
-     *
-     * @param error the error for the client
-     */
+    /** A message that could not be read or converted. */
     public record Failed<R>(InferenceException error) implements Result<R> {}
 
     /**

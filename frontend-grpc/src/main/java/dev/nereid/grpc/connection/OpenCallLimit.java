@@ -30,7 +30,6 @@ public final class OpenCallLimit {
         this.max = max;
     }
 
-    /** Returns the maximum number of open calls. */
     long max() {
         return max;
     }

@@ -40,7 +40,6 @@ public sealed interface Parsed<T> {
      * Bytes that could not be parsed as a request.
      *
      * @param <T> the type of the request
-     * @param error the error for the client
      */
     record Failed<T>(InferenceException error) implements Parsed<T> {}
 

@@ -21,7 +21,6 @@ public final class BoundedService {
 
     private BoundedService() {}
 
-    /** Returns a service with the same methods. */
     public static ServerServiceDefinition of(ServerServiceDefinition service) {
         List<ServerMethodDefinition<?, ?>> methods = new ArrayList<>();
         for (ServerMethodDefinition<?, ?> method : service.getMethods()) {

@@ -42,7 +42,6 @@ final class ControlRequest<Q> {
         Q read(LongConsumer heap);
     }
 
-    /** Returns a marshaller that reads the requests of a method. */
     static <Q> Marshaller<Parsed<ControlRequest<Q>>> marshaller(MethodDescriptor<Q, ?> method) {
         return marshaller(stream -> of(bytes(stream, MAX_BYTES), method));
     }

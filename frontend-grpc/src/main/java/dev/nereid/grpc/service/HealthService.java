@@ -26,7 +26,6 @@ public final class HealthService {
     /**
      * Creates the service.
      *
-     * @param server the server that reports its health
      * @param timer the thread that checks for changes while there are watchers; must outlive the service
      */
     public HealthService(InferenceServer server, Set<String> services, Executor timer) {

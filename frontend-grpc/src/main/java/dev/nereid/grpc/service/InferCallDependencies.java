@@ -17,7 +17,6 @@ import java.util.regex.Pattern;
 /**
  * Dependencies shared by the ModelInfer and ModelStreamInfer methods. Immutable.
  *
- * @param assembler assembles requests from messages
  * @param forwardedHeaders the pattern found in the names of headers that become request parameters
  * @param transportMemory counts large messages
  */

@@ -24,7 +24,6 @@ record PreparedRequest(
     /**
      * Prepares a request. The message is not needed afterwards.
      *
-     * @param stream the dependencies of the call
      * @param context the context that the requests of the call share
      */
     static PreparedRequest of(InferMessage message, StreamContext stream, CallContext context) {

@@ -85,7 +85,6 @@ final class StreamOutbox {
     private final StreamLimits limits;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** All unfinished requests. */
     @GuardedBy("lock")
     private final Set<Lane> open = new HashSet<>();
 

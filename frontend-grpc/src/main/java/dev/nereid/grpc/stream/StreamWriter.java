@@ -68,7 +68,6 @@ final class StreamWriter {
     /**
      * Creates a writer.
      *
-     * @param stream the dependencies of the call
      * @param context the context that the requests of the call share
      * @param isStrict whether the first error response of a model ends the call
      */

@@ -20,7 +20,6 @@ sealed interface WireParameter extends ParameterReader {
 
     /** A parameter without a value. */
     record None() implements WireParameter {
-        /** The value of every such parameter. */
         static final WireParameter INSTANCE = new None();
     }
 

@@ -49,7 +49,6 @@ final class WireReader {
         return new WireReader(bytes, new ByteRange(0, bytes.length()));
     }
 
-    /** Reads a message that is part of another. */
     static WireReader of(MessageBytes bytes, ByteRange range) {
         return new WireReader(bytes, range);
     }
@@ -194,7 +193,6 @@ final class WireReader {
         limit = outer;
     }
 
-    /** Skips the value of a field that is not read. */
     void skip(int tag) {
         skip(tag, 0);
     }

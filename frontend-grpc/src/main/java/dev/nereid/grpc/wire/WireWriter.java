@@ -62,7 +62,6 @@ final class WireWriter {
         return size;
     }
 
-    /** Writes a field of variable length. */
     void varintField(int number, long value) {
         tag(number, WireReader.VARINT);
         varint(value);

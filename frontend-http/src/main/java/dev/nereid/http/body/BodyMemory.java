@@ -85,7 +85,6 @@ final class BodyMemory implements AutoCloseable {
         size += length;
     }
 
-    /** Returns the number of bytes. */
     long size() {
         return size;
     }

@@ -98,7 +98,6 @@ public record RequestBodyHeaders(long bodyLength, long jsonLength, ContentCoding
         return coding == ContentCoding.IDENTITY ? maxBytes : maxBytes + CODING_OVERHEAD + maxBytes / CODING_DIVISOR;
     }
 
-    /** Returns the maximum size of the inflated body. */
     long maxInflatedBytes(BodyLimits limits) {
         return jsonLength == UNKNOWN ? limits.maxJsonBytes() : limits.maxRequestBytes();
     }

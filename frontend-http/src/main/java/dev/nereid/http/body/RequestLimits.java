@@ -24,7 +24,6 @@ public final class RequestLimits {
 
     private RequestLimits() {}
 
-    /** Checks that a request may have one more part. */
     public static void checkCount(String parts, int count, int max) {
         if (count >= max) {
             throw InferenceException.tooLarge(parts + ": more than " + max + " (expected: at most " + max + ")");

@@ -87,7 +87,6 @@ final class ConnectionDeadlines {
         since = now;
     }
 
-    /** Records that a response is complete. */
     void responseWritten(long now) {
         inProgress--;
         hasResponded = true;
@@ -104,7 +103,6 @@ final class ConnectionDeadlines {
         return inProgress;
     }
 
-    /** Returns whether the body of a request is being read. */
     boolean readsBody() {
         return readsBody;
     }

@@ -15,7 +15,6 @@ import java.time.Duration;
  */
 public record HttpConnectionOptions(
         ConnectionLimiter limiter, HttpTimeouts timeouts, Duration drainWindow, Duration closeTimeout) {
-    /** Checks the components. */
     public HttpConnectionOptions {
         requireNonNull(limiter, "limiter");
         requireNonNull(timeouts, "timeouts");

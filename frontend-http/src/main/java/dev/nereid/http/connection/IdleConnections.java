@@ -34,16 +34,13 @@ final class IdleConnections {
     interface Connection {
         boolean isOpen();
 
-        /** Returns whether it may be evicted. */
         boolean isEvictable();
 
         /** Returns whether it has ever served a request. */
         boolean hasResponded();
 
-        /** Returns when it became idle. */
         long idleSince();
 
-        /** Closes it at once. */
         void abort();
     }
 

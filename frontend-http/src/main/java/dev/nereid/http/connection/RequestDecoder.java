@@ -64,7 +64,6 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
         super.handlerAdded(added);
     }
 
-    /** Decodes more of the received bytes. */
     void decodeMore() {
         ChannelHandlerContext here = requireNonNull(context, "context");
         try {

@@ -37,7 +37,6 @@ final class JsonResponses {
         void write(JsonGenerator json) throws IOException;
     }
 
-    /** Returns a JSON text as bytes. */
     static Buffer write(Body body) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (JsonGenerator json = JSON.createGenerator(bytes)) {
@@ -54,7 +53,6 @@ final class JsonResponses {
         writeString(json, value);
     }
 
-    /** Writes a string as UTF-8. */
     static void writeString(JsonGenerator json, String value) throws IOException {
         byte[] utf8 = value.getBytes(StandardCharsets.UTF_8);
         json.writeUTF8String(utf8, 0, utf8.length);
@@ -67,7 +65,6 @@ final class JsonResponses {
         }
     }
 
-    /** Sends a JSON text that a worker writes. */
     static void sendFromWorker(HttpServerRequest request, Context context, Body body) {
         Future<@Nullable Buffer> json;
         try {

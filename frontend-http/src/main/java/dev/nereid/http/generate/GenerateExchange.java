@@ -55,7 +55,6 @@ final class GenerateExchange implements ResponseObserver {
     /**
      * Prepares a request.
      *
-     * @param inferRequest the request to submit
      * @param maxInlineBytes the longest text that the event loop writes; a worker writes longer ones
      */
     GenerateExchange(

@@ -31,7 +31,6 @@ final class GenerateResponseWriter {
 
     private final JsonWriter json;
 
-    /** Creates the writer of one event loop. */
     GenerateResponseWriter() {
         this(new JsonWriter());
     }
@@ -40,7 +39,6 @@ final class GenerateResponseWriter {
         this.json = json;
     }
 
-    /** Returns the number of tensor bytes to write. */
     static long jsonBytes(InferResponse response) {
         long bytes = response.id().length();
         for (NamedTensor output : response.outputs()) {

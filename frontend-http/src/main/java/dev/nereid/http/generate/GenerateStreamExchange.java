@@ -80,7 +80,6 @@ final class GenerateStreamExchange implements ResponseObserver {
     /**
      * Prepares a request.
      *
-     * @param inferRequest the request to submit
      * @param maxInlineBytes the longest event that the event loop writes; a worker writes longer ones
      */
     GenerateStreamExchange(

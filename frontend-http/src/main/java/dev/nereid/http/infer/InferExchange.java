@@ -70,7 +70,6 @@ final class InferExchange {
         this.body = new RequestBody(handler.server().memory(), headers, handler.limits());
     }
 
-    /** Starts receiving the body. */
     void start() {
         http.closeHandler(closed -> onClientClosed());
         request.handler(this::receive);

@@ -12,7 +12,6 @@ import org.jspecify.annotations.Nullable;
  *
  * @param id the request's id; empty for none
  * @param outputs the requested outputs and their formats
- * @param parameters the parameters for the backend
  * @param options the parameters for the server
  * @param repeated the responses to requests with the same JSON text; {@code null} if the text was not cached
  */

@@ -25,7 +25,6 @@ final class InferResponseJson {
 
     private final JsonWriter json;
 
-    /** Creates a writer at the start of a text. */
     InferResponseJson(JsonWriter json) {
         this.json = json;
     }

@@ -36,12 +36,10 @@ final class InferResponseWriter {
     private final JsonWriter json = new JsonWriter();
     private final ResponseHeaderCache headerCache = new ResponseHeaderCache();
 
-    /** Creates the writer of one event loop. */
     InferResponseWriter(Context context) {
         this(context, MAX_WRITE_BYTES);
     }
 
-    /** Creates a writer with a maximum number of bytes in one write. */
     InferResponseWriter(Context context, long maxWriteBytes) {
         this.context = context;
         this.maxWriteBytes = maxWriteBytes;
@@ -142,7 +140,6 @@ final class InferResponseWriter {
         }
     }
 
-    /** Appends the binary outputs. */
     private static ResponseBody collect(
             ResponseBody body, List<NamedTensor> tensors, boolean withOutputs, ResponseFormat format) {
         boolean collected = false;

@@ -31,7 +31,6 @@ final class RawRequestReader {
     /**
      * Reads a request: a batch of one, with all outputs in binary format.
      *
-     * @param body the data
      * @param memory the memory of a copy
      * @throws InferenceException if the shape cannot be deduced from the amount of data
      */

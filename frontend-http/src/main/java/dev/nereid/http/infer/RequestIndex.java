@@ -57,7 +57,6 @@ final class RequestIndex {
         return outputs;
     }
 
-    /** Returns the length of the array of inputs. */
     int inputCount() {
         return inputCount;
     }

@@ -12,9 +12,6 @@ import org.jspecify.annotations.Nullable;
  * Formats of a response: output formats, content coding and request memory. Immutable, but for the memory and the
  * earlier responses.
  *
- * @param outputs the format of each output
- * @param coding the content coding of the body
- * @param memory the memory of the request
  * @param repeated the earlier responses to the same request; {@code null} if it is not cached
  */
 record ResponseFormat(

@@ -20,7 +20,6 @@ public final class JsonChunks implements AutoCloseable {
     private final JsonMemoryLimiter memory;
     private List<ByteBuf> chunks = new ArrayList<>();
     private long size;
-    /** The memory reserved for the current chunk. */
     private long reserved;
 
     /**

@@ -30,7 +30,6 @@ public final class JsonErrors {
 
     private JsonErrors() {}
 
-    /** Returns the error of a text that is no JSON. */
     static InferenceException syntax(String problem, int position, MemorySegment text) {
         return InferenceException.clientError("failed to parse the request JSON buffer: " + problem + " at " + position
                 + "; expected " + expected(problem) + ", got " + snippet(text, position));

@@ -145,7 +145,6 @@ public final class JsonNumber {
         return Float.intBitsToFloat(Float.floatToRawIntBits(value) | (sign() << (Integer.SIZE - 1)));
     }
 
-    /** Checks that the number is within the range of a double. */
     void checkRange() {
         if (integerDigits + writtenExponent <= MAX_EXPONENT || word != 0) {
             return;

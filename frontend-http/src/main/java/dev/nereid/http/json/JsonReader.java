@@ -214,7 +214,6 @@ public final class JsonReader {
     /** Receives the numbers of an array. */
     @FunctionalInterface
     interface NumberTarget {
-        /** Accepts a number as the element at an index. */
         void put(JsonNumber number, long index);
     }
 

@@ -47,7 +47,6 @@ final class JsonStrings {
         return after + 2 + HEX_DIGITS;
     }
 
-    /** Returns whether a string contains an escape. */
     static boolean hasEscape(MemorySegment text, int start, int end) {
         for (int i = start; i < end; i++) {
             if (text.get(ValueLayout.JAVA_BYTE, i) == '\\') {

@@ -76,7 +76,6 @@ final class JsonWindow {
         return start + index;
     }
 
-    /** Returns whether an ASCII text lies at an offset. */
     boolean holds(int offset, String ascii) {
         int index = offset - start;
         int size = ascii.length();

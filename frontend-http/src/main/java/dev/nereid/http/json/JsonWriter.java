@@ -164,7 +164,6 @@ public final class JsonWriter {
         return written;
     }
 
-    /** Writes bytes as a string in quotes. */
     JsonWriter string(MemorySegment data, long from, long length) {
         raw('"');
         for (long i = from; i < from + length; i++) {

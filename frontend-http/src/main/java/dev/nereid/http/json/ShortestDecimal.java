@@ -40,11 +40,7 @@ final class ShortestDecimal {
     private int digits;
     private int power;
 
-    /**
-     * Computes the decimal of a normal float that is greater than zero.
-     *
-     * @param bits the bits of the float
-     */
+    /** Computes the decimal of a normal float that is greater than zero. */
     void of(int bits) {
         int fraction = bits & FRACTION;
         int powerOfTwo = (bits >>> FRACTION_BITS) + POWER_OF_TWO_BIAS;

@@ -26,7 +26,6 @@ public final class VertxTlsOptions {
         trust(credentials).ifPresent(trust -> options.setTrustOptions(trust).setClientAuth(ClientAuth.REQUIRED));
     }
 
-    /** Returns the options of a running server for new connections. */
     public static ServerSSLOptions of(TlsCredentials credentials) {
         ServerSSLOptions options = new ServerSSLOptions().setKeyCertOptions(pair(credentials));
         trust(credentials).ifPresent(trust -> options.setTrustOptions(trust).setClientAuth(ClientAuth.REQUIRED));

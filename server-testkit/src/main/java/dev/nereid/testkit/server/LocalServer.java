@@ -51,7 +51,6 @@ public final class LocalServer implements AutoCloseable {
     private final Duration timeout;
     private final Queue<ReceivedResponses> received = new ConcurrentLinkedQueue<>();
 
-    /** Takes over a server and its files. */
     LocalServer(NereidServer server, TemporaryRepository files, Duration timeout) {
         this.server = server;
         this.files = files;

@@ -72,11 +72,7 @@ public final class LocalServerBuilder {
         return this;
     }
 
-    /**
-     * Changes options of the server, such as settings of backends or limits of memory.
-     *
-     * @param changed sets the options that differ
-     */
+    /** Changes options of the server, such as settings of backends or limits of memory. */
     public LocalServerBuilder options(Consumer<ServerOptions.Builder> changed) {
         change = change.andThen(changed);
         return this;

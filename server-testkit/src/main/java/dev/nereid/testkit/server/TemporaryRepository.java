@@ -58,7 +58,6 @@ record TemporaryRepository(Path root) implements AutoCloseable {
         }
     }
 
-    /** Adds a copy of a file to a model. */
     void copy(String model, String path, Path content) {
         try {
             Path target = models().resolve(model).resolve(path);
@@ -69,7 +68,6 @@ record TemporaryRepository(Path root) implements AutoCloseable {
         }
     }
 
-    /** Deletes all files. */
     @Override
     public void close() {
         try (Stream<Path> files = Files.walk(root)) {

@@ -63,7 +63,6 @@ public final class AgentChain {
     /**
      * Creates the chain of a load that has not begun.
      *
-     * @param model the name of the model
      * @param configured its agents in the order of the configuration
      * @param source finds the agents
      */

@@ -22,11 +22,7 @@ public final class RepositoryAgents {
 
     private final BackendRegistry plugins;
 
-    /**
-     * Creates the agents of a server.
-     *
-     * @param plugins the plugins that bring agents
-     */
+    /** Creates the agents of a server. */
     public RepositoryAgents(BackendRegistry plugins) {
         this.plugins = plugins;
     }
@@ -34,7 +30,6 @@ public final class RepositoryAgents {
     /**
      * Creates the chain of agents for one load of a model. Calls no agent.
      *
-     * @param model the name of the model
      * @param config its configuration as read from its file
      * @return the chain, owned by the caller; empty if the configuration names no agent
      */

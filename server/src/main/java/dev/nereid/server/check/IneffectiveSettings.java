@@ -18,7 +18,6 @@ final class IneffectiveSettings {
      *
      * @param written the configuration as its file has it
      * @param completed the configuration with defaults
-     * @param features the optional features of the server
      */
     static List<String> of(ModelConfig written, ModelConfig completed, ServerFeatures features) {
         List<String> settings = new ArrayList<>();

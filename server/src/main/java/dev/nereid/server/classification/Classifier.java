@@ -67,7 +67,6 @@ public final class Classifier {
     /**
      * Finds the classes of an output.
      *
-     * @param count the classes of each item
      * @return byte strings in memory that belongs to the caller
      * @throws InferenceException if there are too many elements, or no memory
      */

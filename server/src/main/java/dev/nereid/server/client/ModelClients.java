@@ -90,7 +90,6 @@ public final class ModelClients {
         return callers;
     }
 
-    /** Records that a model sends requests. */
     void sends(ModelRef caller) {
         if (!callers.contains(caller)) {
             callers.add(caller);
@@ -126,7 +125,6 @@ public final class ModelClients {
      * @param what {@code "load"} or {@code "unload"}
      * @param asking the model that asks for it; empty for the program, since nothing waits for its loads
      * @param loading whether the caller's load is in progress
-     * @param name the name of the other model
      * @return to be run when it has ended
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it would
      */
@@ -155,7 +153,6 @@ public final class ModelClients {
                         + "', which asks for it (expected: afterwards)");
     }
 
-    /** Returns the execution that the calling thread is in. */
     Optional<RunningExecution> currentExecution() {
         return models.executionOn(Thread.currentThread());
     }

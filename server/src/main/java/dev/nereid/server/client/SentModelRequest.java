@@ -40,7 +40,6 @@ final class SentModelRequest implements ResponseObserver {
      *
      * @param request cancelled with its cause, and by an observer that fails
      * @param model the name of the other model, for the log
-     * @param observer receives the responses
      * @param holding holds a response; {@code null} if the sender is closed
      */
     SentModelRequest(

@@ -135,7 +135,6 @@ final class ServerModelClient implements ModelClient {
         return cause instanceof InferenceException known ? translate(known) : cause;
     }
 
-    /** Returns an error of the server as backends know it. */
     static BackendException translate(InferenceException error) {
         return new BackendException(error.code(), error.publicMessage(), error);
     }

@@ -78,7 +78,6 @@ public final class ConfigNormalization {
      *
      * @param traits the traits of the model's backend, with the kind and count of default instances
      * @param gpus the numbers of the graphics processors that instances may run on; empty if there are none
-     * @return the configuration with its groups filled in
      */
     public static ModelConfig instanceGroups(ModelConfig config, BackendTraits traits, List<Integer> gpus) {
         if (config.hasEnsembleScheduling()) {

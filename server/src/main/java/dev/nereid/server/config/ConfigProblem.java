@@ -56,11 +56,7 @@ public record ConfigProblem(
         return suggestion.isEmpty() ? "" : "; did you mean '" + suggestion + "'?";
     }
 
-    /**
-     * Returns whether the problem has a position in its file.
-     *
-     * @return {@code true} if it has one
-     */
+    /** Returns whether the problem has a position in its file. */
     public boolean hasPosition() {
         return line > 0;
     }

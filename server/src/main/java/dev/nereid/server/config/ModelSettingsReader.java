@@ -31,7 +31,6 @@ public final class ModelSettingsReader {
      * Returns a configuration as a backend needs it.
      *
      * @param config a configuration; if it is to be completed yet, inputs and outputs may be missing
-     * @param version the version to be loaded
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if an input or output has no data type, or if the
      *     configuration of batch inputs, batch outputs or sequences is wrong
      */

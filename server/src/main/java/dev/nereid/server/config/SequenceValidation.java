@@ -19,7 +19,6 @@ import java.util.Set;
 final class SequenceValidation {
     private SequenceValidation() {}
 
-    /** Checks a configuration with sequence batching. */
     static void check(ModelConfig config) {
         ModelSequenceBatching batching = config.getSequenceBatching();
         String model = config.getName();

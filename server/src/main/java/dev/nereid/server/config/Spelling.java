@@ -16,7 +16,6 @@ public final class Spelling {
      * Asks for the most similar name, at the end of an error text.
      *
      * @param word the misspelt word, of any length
-     * @param names the names that exist
      * @return {@code " Did you mean '<name>'?"}; empty if no name is similar
      */
     public static String question(String word, Collection<String> names) {
@@ -30,7 +29,6 @@ public final class Spelling {
      * Finds the most similar name.
      *
      * @param word the misspelt word, of any length
-     * @param names the names that exist
      * @return the first of the most similar names, or empty if none is similar
      */
     public static Optional<String> closest(String word, Collection<String> names) {

@@ -73,7 +73,6 @@ final class CatalogUpdater {
         demand = Optional.of(follower);
     }
 
-    /** Returns the generations of a model that serve, by version. */
     NavigableMap<Long, Generation> serving(String model) {
         return models.find(model).map(ModelEntry::ready).orElseGet(TreeMap::new);
     }

@@ -204,7 +204,6 @@ final class ControlTasks {
     /**
      * Waits for the tasks that run.
      *
-     * @param nanos how long
      * @return whether all ended in time
      */
     boolean awaitEnd(long nanos) throws InterruptedException {

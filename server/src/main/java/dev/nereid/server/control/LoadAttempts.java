@@ -49,7 +49,6 @@ final class LoadAttempts {
     /**
      * Loads a version.
      *
-     * @param fileBytes the size of its files
      * @param hooks called once if the load succeeds; returns the hooks around the close of the generation
      * @return ready with a generation that is in no catalog yet, or unavailable
      */

@@ -107,7 +107,6 @@ final class LoadBatch {
         return true;
     }
 
-    /** Waits for the end of all loads. */
     void await() throws InterruptedException {
         for (CompletableFuture<Void> outcome : outcomes.values()) {
             try {

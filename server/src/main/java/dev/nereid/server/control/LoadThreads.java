@@ -145,7 +145,6 @@ final class LoadThreads implements LoadWaits {
         return await(load, limit, isPaused, isPaused && pauses.tryAcquire());
     }
 
-    /** Returns whether the calling thread performs a load. */
     boolean isLoad() {
         return holders.contains(Thread.currentThread());
     }

@@ -13,7 +13,6 @@ import java.util.Optional;
  * The configuration and files for the load of a model. Immutable.
  *
  * @param config a configuration that replaces the one in the directory; empty if none does
- * @param files the state of the files
  * @param holder keeps the files
  * @param isOverridden whether a client sent the files
  */

@@ -43,7 +43,6 @@ final class NamedModels {
         return load(name, operation(isForced));
     }
 
-    /** Returns the operation that loads a model by its key. */
     Function<String, CompletionStage<Void>> operation(boolean isForced) {
         return isForced ? loads::reload : loads::load;
     }
@@ -92,7 +91,6 @@ final class NamedModels {
         }));
     }
 
-    /** Unloads all models with a name, if they are loaded. */
     CompletionStage<Void> unload(String name, boolean withNeeded) {
         if (!ModelName.isPossible(name)) { // unknown, which the reference server does not refuse either
             return CompletableFuture.completedStage(null);

@@ -47,7 +47,6 @@ final class RepositoryIndex {
     /**
      * Creates the index of a server.
      *
-     * @param models the models that are known
      * @param repository a repository with further models to be listed; empty for none
      */
     RepositoryIndex(ServedModels models, Optional<ModelRepository> repository) {

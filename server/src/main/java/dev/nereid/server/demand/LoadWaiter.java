@@ -65,7 +65,6 @@ final class LoadWaiter implements Cancellation {
         this.whenRemoved = whenRemoved;
     }
 
-    /** Returns the bytes of the request's inputs. */
     static long byteSize(InferRequest request) {
         long bytes = 0;
         for (InputTensor input : request.inputs()) {
@@ -85,7 +84,6 @@ final class LoadWaiter implements Cancellation {
         return deadline.isPresent() && nowNanos - deadline.getAsLong() >= 0;
     }
 
-    /** Takes over the timeout that ends the wait. */
     void endWith(Timeout scheduled) {
         timeout = scheduled;
         if (left.get()) {

@@ -4,7 +4,6 @@ package dev.nereid.server.demand;
  * How a loaded model is used at a moment. Immutable.
  *
  * @param usedNanos when it was last used, on the scale of {@link System#nanoTime()}
- * @param isIdle whether nothing uses it
  */
 public record ModelUse(String key, long usedNanos, boolean isIdle) {
     /**

@@ -169,7 +169,6 @@ final class PendingLoads {
         }
     }
 
-    /** Returns the number of waiting requests. */
     int waiting() {
         return waiting.get();
     }

@@ -29,7 +29,6 @@ public interface Submission {
      * Refuses a request, and releases its memory.
      *
      * @param observer its observer, which is notified
-     * @param reason why
      */
     void refuse(InferRequest request, ResponseObserver observer, InferenceException reason);
 }

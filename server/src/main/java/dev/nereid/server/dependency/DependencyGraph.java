@@ -17,10 +17,8 @@ import java.util.TreeSet;
  * <p>A needed model need not be known: a model outside the graph needs nothing.
  */
 final class DependencyGraph {
-    /** The graph without models. */
     static final DependencyGraph EMPTY = new DependencyGraph(Map.of());
 
-    /** The models that each model needs. */
     private final Map<String, Set<String>> needs;
 
     private DependencyGraph(Map<String, Set<String>> needs) {

@@ -114,7 +114,6 @@ public final class EnsembleLoader {
                 identity);
     }
 
-    /** Checks an ensemble with the configurations of its steps. */
     private static ModelConfig checked(PreparedModel prepared, List<ModelConfig> configs) {
         ModelConfig config = StepValidation.check(prepared.config(), configs);
         ConfigValidation.check(config, prepared.directory().name()); // again, since it may be decoupled now

@@ -43,7 +43,6 @@ record EnsembleSteps(ServedModels models, ModelDependencies dependencies) {
     /**
      * Returns the configuration of the latest version of the model of each step.
      *
-     * @param ensemble the name of the ensemble
      * @param candidates the configurations of models that are to replace serving ones, by version
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if a model or the version of a step is not loaded
      */

@@ -11,7 +11,6 @@ import java.util.stream.Stream;
 /**
  * A tensor of an ensemble as one model has it. Immutable.
  *
- * @param model the name of the model
  * @param dims its dimensions without batch dimension
  */
 record StepTensor(String model, DataType type, List<Long> dims, boolean batches) {

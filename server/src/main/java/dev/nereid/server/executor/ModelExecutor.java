@@ -30,7 +30,6 @@ import org.slf4j.LoggerFactory;
  * second limit. {@link #close} refuses tasks from then on, and waits for the tasks that it has. Tasks are never interrupted.
  */
 public final class ModelExecutor implements Executor {
-    /** The prefix of the names of threads. */
     static final String PREFIX = "executor/";
 
     /** The most threads of a model version. */
@@ -53,7 +52,6 @@ public final class ModelExecutor implements Executor {
     private final ThreadPoolExecutor threads;
     private final LogLevelWatch logLevels;
 
-    /** The tasks that run or wait. */
     private final AtomicInteger tasks = new AtomicInteger();
 
     /** Runs after the last task; {@code null} before the close, and once it has run. */

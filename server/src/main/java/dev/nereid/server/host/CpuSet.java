@@ -41,7 +41,6 @@ final class CpuSet {
         return Optional.of(new CpuSet(processors));
     }
 
-    /** Returns whether this set is a subset of another. */
     boolean isWithin(CpuSet others) {
         BitSet rest = (BitSet) processors.clone();
         rest.andNot(others.processors);

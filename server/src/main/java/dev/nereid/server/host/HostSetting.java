@@ -19,7 +19,6 @@ public record HostSetting(String policy, String name, String value) {
     /** The NUMA node with the processors that threads run on. */
     public static final String NUMA_NODE = "numa-node";
 
-    /** The format of a setting as text. */
     public static final String EXPECTED = "policy,cpu-cores=0-3,8 or policy,numa-node=N";
 
     public HostSetting {

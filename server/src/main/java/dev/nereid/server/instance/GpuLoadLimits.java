@@ -15,7 +15,6 @@ import java.util.Map;
 public record GpuLoadLimits(Map<Integer, Double> fractions) {
     public static final GpuLoadLimits NONE = new GpuLoadLimits(Map.of());
 
-    /** Copies the fractions. */
     public GpuLoadLimits {
         fractions = Map.copyOf(fractions);
     }

@@ -112,7 +112,6 @@ public final class InstanceFactory {
         return future.resultNow();
     }
 
-    /** Throws the failure of an instance, if there is one. */
     static void rethrow(@Nullable Throwable failure) {
         if (failure instanceof BackendException backendFailure) {
             throw new BackendException(

@@ -14,9 +14,7 @@ import java.util.List;
 /**
  * The description of an instance before it is created. Immutable.
  *
- * @param device the device that it runs on
  * @param passive whether it is created but never executes
- * @param group its group as configured
  */
 public record InstancePlan(String name, Device device, List<String> profiles, boolean passive, ModelInstanceGroup group)
         implements DeviceInstanceContext {

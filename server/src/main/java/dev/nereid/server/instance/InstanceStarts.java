@@ -30,7 +30,6 @@ public final class InstanceStarts {
     /** The starts that go on though their instances are to be closed, by the key of the model. */
     private final Map<String, Set<CompletableFuture<Void>>> stuck = new ConcurrentHashMap<>();
 
-    /** Creates the starts of a server's instances. */
     public InstanceStarts(LoadWaits waits) {
         this(waits, InstanceStarts::log);
     }

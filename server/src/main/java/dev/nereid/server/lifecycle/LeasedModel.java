@@ -79,13 +79,11 @@ final class LeasedModel implements PaddedModel {
     private final Resources resources;
     private final Function<String, ModelLoadWatch.Step> closing;
 
-    /** The model and its open instances. */
     private final AtomicInteger uses = new AtomicInteger(1);
 
     /**
      * Creates the owner of a model.
      *
-     * @param resources the resources of its load
      * @param closing begins to watch the close of an instance, by its name, or of the model, by an empty one
      */
     LeasedModel(Model model, Resources resources, Function<String, ModelLoadWatch.Step> closing) {

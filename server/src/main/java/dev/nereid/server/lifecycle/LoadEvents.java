@@ -61,7 +61,6 @@ public final class LoadEvents {
                 (_, before) -> change.apply(before == null ? new LoadCounts(name, 0, 0, 0, Duration.ZERO) : before));
     }
 
-    /** Returns the counts of all models, by name. */
     List<LoadCounts> counts() {
         return List.copyOf(new TreeMap<>(counts).values());
     }

@@ -115,7 +115,6 @@ public final class ModelDescriber {
      * Describes a model that serves.
      *
      * @param isKept whether it is never evicted, whatever its configuration says
-     * @return the model, with the memory of the generations
      */
     public OnDemandModel describe(String key, NavigableMap<Long, Generation> generations, boolean isKept) {
         NavigableMap<Long, OnDemandModel.Version> versions = new TreeMap<>();

@@ -68,11 +68,7 @@ public final class ModelEntry {
         return new ModelEntry(ModelKey.name(key), overall, true, before);
     }
 
-    /**
-     * Creates the entry of a model with versions.
-     *
-     * @param versions the states of its versions
-     */
+    /** Creates the entry of a model with versions. */
     public static ModelEntry of(String key, NavigableMap<Long, VersionState> versions) {
         return new ModelEntry(ModelKey.name(key), null, false, versions);
     }

@@ -51,7 +51,6 @@ public record ModelLoadOptions(
          * Executes a work of a backend on the calling thread. The first work of a backend creates it, and loads its
          * library.
          *
-         * @param model the name of the model
          * @param execution executes it, once
          * @param <T> the type of the result
          * @throws BackendException to refuse the work, with the reason; the execution may throw it too

@@ -158,7 +158,6 @@ public final class ServedModel implements AutoCloseable {
         return new ServedModel(changed, read, scheduler, model, instances, classifier, load);
     }
 
-    /** Returns the scheduler that executes the requests. */
     public Scheduler scheduler() {
         return scheduler;
     }
@@ -180,7 +179,6 @@ public final class ServedModel implements AutoCloseable {
     /**
      * Checks a request against the model and takes over its memory if it passes.
      *
-     * @param request the request as received
      * @param arrivedNanos the time at which the server received it
      * @return the request as the model's scheduler takes it
      * @throws InferenceException if the request is wrong; its memory still belongs to the caller
@@ -271,7 +269,6 @@ public final class ServedModel implements AutoCloseable {
         return description;
     }
 
-    /** Describes this version of a model with several versions. */
     ModelMetadata description(List<Long> versions) {
         return ModelSettingsReader.description(config, versions);
     }
@@ -371,7 +368,6 @@ public final class ServedModel implements AutoCloseable {
         return scheduler.isServing() ? ModelStatus.State.READY : ModelStatus.State.UNAVAILABLE;
     }
 
-    /** Finds the instance that a thread executes. */
     Optional<ExecutingInstance> instanceOn(Thread thread) {
         return scheduler
                 .instances()

@@ -149,7 +149,6 @@ public final class ServedModels implements ModelCatalog {
      * Ends the sequence of the same id on the earlier generations of a version: it has started again.
      *
      * @param request the request that starts it, which was accepted
-     * @param generation the generation that got it
      */
     public void startedAgain(InferRequest request, Generation generation) {
         live.startedAgain(request.options().sequence().orElseThrow().id(), generation);
@@ -167,7 +166,6 @@ public final class ServedModels implements ModelCatalog {
         return startedAgain ? null : live.following(key(request.model().name()), request.model(), id);
     }
 
-    /** Finds the model of a version that is loaded on demand. */
     private @Nullable OnDemandModel findOnDemand(ModelRef model) {
         OnDemandModel found = onDemand.find(model.name());
         if (found == null) {

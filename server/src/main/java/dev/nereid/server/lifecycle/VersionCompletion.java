@@ -41,7 +41,6 @@ public final class VersionCompletion {
     /**
      * Completes the configuration of a version from its files, and checks it.
      *
-     * @param options how models are loaded
      * @param lease a lease on the model's backend, owned by the caller
      * @param files the private copies of the version's files; closed here, but after the last task of the backend, as
      *     another lease is

@@ -32,7 +32,6 @@ public sealed interface VersionState {
      * @param isCounted whether the server is not ready for that
      */
     record Unavailable(String reason, boolean isCounted) implements VersionState {
-        /** Creates the state of a version that was unloaded on purpose. */
         public static Unavailable unloaded() {
             return new Unavailable(ModelStatus.UNLOADED, false);
         }

@@ -49,7 +49,6 @@ final class PoolBytes {
     /**
      * Counts memory that is to be taken from the system, if the limit allows it.
      *
-     * @param bytes the bytes to be counted
      * @param pieceSize the size of the piece that they are for
      */
     boolean tryHold(long bytes, long pieceSize) {

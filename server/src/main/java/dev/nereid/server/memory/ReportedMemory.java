@@ -39,7 +39,6 @@ public final class ReportedMemory {
     /**
      * Creates the memory of a version that was loaded.
      *
-     * @param reported the memory by place
      * @param nanos when the backend reported it
      */
     public ReportedMemory(List<MemoryUsage> reported, long nanos) {
@@ -93,11 +92,7 @@ public final class ReportedMemory {
         phase.set(Phase.CALLING);
     }
 
-    /**
-     * Replaces the report.
-     *
-     * @param reported the memory by place
-     */
+    /** Replaces the report. */
     public void update(List<MemoryUsage> reported) {
         latest = List.copyOf(reported);
     }

@@ -9,7 +9,6 @@ package dev.nereid.server.options;
 public record DelayOptions(int requests, int backlogged) {
     public static final DelayOptions NONE = new DelayOptions(0, 0);
 
-    /** Checks the components. */
     public DelayOptions {
         if (requests < 0 || backlogged < 0) {
             throw new IllegalArgumentException(

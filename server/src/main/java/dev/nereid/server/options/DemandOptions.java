@@ -13,7 +13,6 @@ import java.time.Duration;
  * @param maxWaitingBytes the bytes of their inputs, at most
  */
 public record DemandOptions(long memoryBudget, Duration maxWait, int maxWaiting, long maxWaitingBytes) {
-    /** Checks the components. */
     public DemandOptions {
         requireNonNull(maxWait, "maxWait");
         if (memoryBudget < 0) {

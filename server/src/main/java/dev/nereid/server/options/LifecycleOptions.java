@@ -20,7 +20,6 @@ public record LifecycleOptions(
         Duration exitTimeout,
         SupervisionOptions supervision,
         ModelControlOptions control) {
-    /** Checks the components. */
     public LifecycleOptions {
         requireNonNull(exitTimeout, "exitTimeout");
         requireNonNull(supervision, "supervision");

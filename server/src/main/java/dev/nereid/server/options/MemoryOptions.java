@@ -26,7 +26,6 @@ public record MemoryOptions(
         boolean poisonFreed,
         boolean clientSharedMemory,
         GpuAccess gpus) {
-    /** Checks the components. */
     public MemoryOptions {
         requireNonNull(limit, "limit");
         requireNonNull(idleBytes, "idleBytes");

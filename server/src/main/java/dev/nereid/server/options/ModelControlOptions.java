@@ -15,7 +15,6 @@ import java.util.List;
  * @param stabilityWindow how long the files of a model must not change before the poll mode takes them up, so that a
  *     model that is being copied is left alone
  * @param loadRetries how often the load of a version is tried again
- * @param demand the options of the demand mode
  */
 public record ModelControlOptions(
         ModelControlMode mode,

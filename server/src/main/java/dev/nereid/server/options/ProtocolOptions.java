@@ -12,7 +12,6 @@ import dev.nereid.spi.ErrorCode;
  *     JSON, have {@link ErrorCode#INVALID_ARGUMENT}; if not, they have {@link ErrorCode#INTERNAL} as there
  */
 public record ProtocolOptions(String serverId, boolean clientErrorsAsBadRequest) {
-    /** Checks the components. */
     public ProtocolOptions {
         requireNonNull(serverId, "serverId");
     }

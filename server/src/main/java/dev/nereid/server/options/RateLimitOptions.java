@@ -12,7 +12,6 @@ import java.util.OptionalInt;
  *     needs
  */
 public record RateLimitOptions(List<Resource> resources) {
-    /** Copies the components. */
     public RateLimitOptions {
         resources = List.copyOf(resources);
     }
@@ -26,7 +25,6 @@ public record RateLimitOptions(List<Resource> resources) {
      *     all devices share
      */
     public record Resource(String name, int count, OptionalInt device) {
-        /** Checks the components. */
         public Resource {
             requireNonNull(name, "name");
             requireNonNull(device, "device");

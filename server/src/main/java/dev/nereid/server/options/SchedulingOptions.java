@@ -32,7 +32,6 @@ public record SchedulingOptions(
     /** The heap of a request in flight, with a margin. */
     private static final long HEAP_BYTES_PER_REQUEST = 16 << 10;
 
-    /** Checks the components. */
     public SchedulingOptions {
         requireNonNull(limits, "limits");
         requireNonNull(rateLimit, "rateLimit");
@@ -43,8 +42,6 @@ public record SchedulingOptions(
     /**
      * Returns the default limit of requests in flight. It is one for each 16 KiB of the largest heap of this JVM, and
      * 100,000 at most.
-     *
-     * @return the limit
      */
     public static long defaultMaxRequests() {
         return Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_BYTES_PER_REQUEST);

@@ -79,7 +79,6 @@ public record ServerOptions(
      * Returns the default options of a server without plugins.
      *
      * @param modelRepositories directories that hold models; at least one
-     * @return the options
      * @throws IllegalArgumentException if there is none
      */
     public static ServerOptions of(Path... modelRepositories) {
@@ -91,8 +90,6 @@ public record ServerOptions(
     /**
      * Returns these options with changes.
      *
-     * @param change sets the options that differ
-     * @return the changed options
      * @throws IllegalArgumentException if a value is out of its range, or a directory of plugins does not exist
      */
     public ServerOptions with(Consumer<Builder> change) {
@@ -105,7 +102,6 @@ public record ServerOptions(
      * Adds directories of plugins, behind the directories of earlier calls.
      *
      * @param plugins existing directories; the first of two plugins with backends of one name wins
-     * @return the changed options
      * @throws IllegalArgumentException if one of them does not exist
      */
     public ServerOptions withPlugins(Path... plugins) {
@@ -119,7 +115,6 @@ public record ServerOptions(
      *
      * @param backend the name of the backend; empty for all
      * @param key the setting; {@code default-max-batch-size} is 4 for all backends unless set
-     * @return the changed options
      */
     public ServerOptions withBackendSetting(String backend, String key, String value) {
         return with(options -> options.backendSetting(backend, key, value));

@@ -14,7 +14,6 @@ import java.time.Duration;
  *     zero for never
  * @param fatalErrors notified of exhausted heap, metaspace and threads, on the thread that noticed. The server is
  *     not live and not ready from then on, and refuses requests until it is closed
- * @param pluginLimits the limits of plugins
  */
 public record SupervisionOptions(
         Duration executionLimit, Duration loadLimit, FatalErrorHandler fatalErrors, PluginLimits pluginLimits) {
@@ -28,14 +27,12 @@ public record SupervisionOptions(
      *     otherwise they are passed on or dropped, and logged once for each model and output
      */
     public record PluginLimits(int threads, int outputCheckInterval, boolean strictOutputs) {
-        /** Checks the components. */
         public PluginLimits {
             requireNotNegative("threads", threads);
             requireNotNegative("outputCheckInterval", outputCheckInterval);
         }
     }
 
-    /** Checks the components. */
     public SupervisionOptions {
         requireNonNull(fatalErrors, "fatalErrors");
         requireNonNull(pluginLimits, "pluginLimits");

@@ -30,11 +30,7 @@ public final class PluginLogger implements System.Logger {
         this.warnings = warnings;
     }
 
-    /**
-     * Creates a logger for a repository agent.
-     *
-     * @param model the model that it logs about
-     */
+    /** Creates a logger for a repository agent. */
     public static PluginLogger ofAgent(String agent, String model) {
         return new PluginLogger("nereid.agent.", agent, "." + model);
     }
@@ -47,11 +43,7 @@ public final class PluginLogger implements System.Logger {
         return new PluginLogger("nereid.storage.", scheme, "");
     }
 
-    /**
-     * Creates a logger for one model.
-     *
-     * @param model the model that it logs about
-     */
+    /** Creates a logger for one model. */
     public PluginLogger(String backend, String model) {
         this("nereid.backend.", backend, "." + model);
     }

@@ -133,7 +133,6 @@ final class PluginSlot {
                 source, Integer.toHexString(type.hashCode()), source.stamp(), false, new OfProgram(source, provider));
     }
 
-    /** Computes the digest of the jars of a plugin. */
     static String digest(PluginSource source) throws PluginException {
         if (source.jars().isEmpty()) {
             throw withoutJars();

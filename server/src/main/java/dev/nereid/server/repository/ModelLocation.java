@@ -7,7 +7,6 @@ public sealed interface ModelLocation {
     /** Returns the {@linkplain ModelKey key} of the model. */
     String key();
 
-    /** Returns the path or URL of the repository. */
     String repository();
 
     /**

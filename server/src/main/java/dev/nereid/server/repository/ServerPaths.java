@@ -27,7 +27,6 @@ public final class ServerPaths {
      * Shows paths below a directory by their paths within it.
      *
      * @param root the directory
-     * @return the text without the directory
      */
     public static String within(String text, Path root) {
         Set<String> places = new TreeSet<>();
@@ -72,7 +71,6 @@ public final class ServerPaths {
      * Describes why a file cannot be used.
      *
      * @param failure the failure; its message may have the file's path
-     * @return the reason without a path
      */
     public static String reason(Exception failure) {
         Throwable cause = failure.getCause() instanceof IOException io ? io : failure;

@@ -33,7 +33,6 @@ public final class HeldLease {
         this.request = request;
     }
 
-    /** Returns the name of the model that responded. */
     String model() {
         return model;
     }

@@ -48,7 +48,6 @@ public final class HeldResponse {
         return tensor.place().isHost() && tensor.byteSize() > 0;
     }
 
-    /** Returns the name of the model that responded. */
     String model() {
         return model;
     }
@@ -72,7 +71,6 @@ public final class HeldResponse {
     /**
      * Leases an output for the plugin, which may forget the lease.
      *
-     * @param output the index of the output
      * @return the lease, held until it is ended; empty if the response is closed
      */
     public Optional<HeldLease> hold(int output) {
@@ -82,7 +80,6 @@ public final class HeldResponse {
     /**
      * Leases an output for the server, which ends the lease.
      *
-     * @param output the index of the output
      * @return ends the lease; empty if the response is closed
      */
     public Optional<Runnable> tryLease(int output) {

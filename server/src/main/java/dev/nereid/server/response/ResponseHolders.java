@@ -65,7 +65,6 @@ public final class ResponseHolders {
         holders.remove(holder);
     }
 
-    /** Returns the outputs of all responses that are held. */
     OpenResponses open() {
         return open;
     }

@@ -12,7 +12,6 @@ import java.nio.channels.FileChannel;
 
 /** The memory of a registered region. Owned by the region. */
 sealed interface RegionMemory extends AutoCloseable {
-    /** Returns the client's name for the region. */
     String name();
 
     MemorySegment segment();

@@ -32,12 +32,10 @@ final class ContentSink extends OutputStream {
     /**
      * The disk that is written to.
      *
-     * @param files reads the space
      * @param directory a directory of the disk
      * @param freeBytes the bytes that have to remain free
      */
     record Space(LocalFiles files, Path directory, long freeBytes) {
-        /** Checks that bytes can be written. */
         void check(long bytes) throws IOException {
             long usable = files.usableBytes(directory);
             if (usable - bytes < freeBytes) {
@@ -51,7 +49,6 @@ final class ContentSink extends OutputStream {
      * Creates a sink.
      *
      * @param file the new file; not closed by this object
-     * @param size the size of the object
      * @param limitNanos how long the object may take
      */
     ContentSink(OutputStream file, Space space, long size, LongSupplier nanoTime, long limitNanos) {

@@ -19,9 +19,7 @@ import java.util.TreeSet;
  * <p>It lies beside the model's directory, and is the last file of a copy that is written. One line for each directory
  * and file, fields separated by tabs. Keys and ETags contain no tabs.
  *
- * @param model the name of the model
  * @param fingerprint the fingerprint of the objects that were copied
- * @param directories the paths of the directories
  */
 record CopyManifest(String model, String fingerprint, SequencedSet<String> directories, List<Entry> files) {
     static final String FILE = "manifest";

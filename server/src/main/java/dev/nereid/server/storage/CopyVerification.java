@@ -20,11 +20,7 @@ final class CopyVerification {
 
     private CopyVerification() {}
 
-    /**
-     * Returns whether a copy holds exactly the files and directories that its manifest lists. Reads all files.
-     *
-     * @param copy the directory of the copy
-     */
+    /** Returns whether a copy holds exactly the files and directories that its manifest lists. Reads all files. */
     static boolean holds(Path copy, CopyManifest manifest) throws IOException {
         Map<String, Long> files = new HashMap<>();
         Set<String> directories = new HashSet<>();

@@ -19,7 +19,6 @@ final class Fingerprint {
     private final long[] sum = new long[4];
     private long count;
 
-    /** Returns the digest algorithm of this package. */
     static MessageDigest sha256() {
         try {
             return MessageDigest.getInstance("SHA-256");

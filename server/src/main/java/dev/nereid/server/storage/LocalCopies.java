@@ -28,7 +28,6 @@ final class LocalCopies implements AutoCloseable {
     private final CopiesDirectory directory;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** The complete copies by fingerprint. */
     @GuardedBy("lock")
     private final Map<String, Copy> copies = new HashMap<>();
 
@@ -205,7 +204,6 @@ final class LocalCopies implements AutoCloseable {
         unused.forEach(directory::discard);
     }
 
-    /** Removes a damaged copy. */
     private void forget(Copy copy) {
         List<Path> unused = new ArrayList<>();
         lock.lock();

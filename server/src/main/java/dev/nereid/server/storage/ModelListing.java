@@ -9,9 +9,7 @@ import java.util.TreeSet;
  * The objects of one model, with checked keys. Immutable.
  *
  * @param model the name of the model, with which all keys begin
- * @param files the files, by key
  * @param directories the keys of all directories without a slash at their ends, each after the one that contains it
- * @param bytes the size of all files
  * @param fingerprint identifies names and contents
  */
 record ModelListing(

@@ -159,12 +159,10 @@ public final class OrtLibrary implements AutoCloseable {
         return message.replace(directory, "");
     }
 
-    /** Returns the platform that the library was built for. */
     NativePlatform platform() {
         return platform;
     }
 
-    /** Returns whether all sessions share the thread pools of the library. */
     public boolean hasThreadPools() {
         return threadPools;
     }

@@ -39,7 +39,6 @@ public record OrtTensorInfo(
         }
     }
 
-    /** Returns the info of a value that is not a tensor. */
     static OrtTensorInfo ofOther(String name, Kind kind) {
         return new OrtTensorInfo(name, kind, OrtElementType.UNDEFINED, false, List.of(), List.of());
     }

@@ -18,7 +18,6 @@ public record OrtThreads(int intraOp, int interOp, boolean spin) {
         }
     }
 
-    /** Returns the sizes as in logs. */
     public String text() {
         return "intra-op threads " + intraOp + ", inter-op threads " + interOp;
     }

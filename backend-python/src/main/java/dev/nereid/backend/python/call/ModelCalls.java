@@ -28,7 +28,6 @@ import org.jspecify.annotations.Nullable;
  * change them meanwhile: so byte strings, which have a structure, are copied, as are inputs within frames.
  */
 public final class ModelCalls {
-    /** The most calls in progress. */
     static final int MAX_CALLS = 10_000;
 
     /** The bound on the inputs of the calls in progress, in bytes. A call alone may have more. */

@@ -70,7 +70,6 @@ final class OpenCall implements ModelResponseObserver {
     /**
      * The model that is called.
      *
-     * @param model its name
      * @param version its version, or -1 for any
      */
     record CallTarget(String model, long version) {}
@@ -413,7 +412,6 @@ final class OpenCall implements ModelResponseObserver {
         }
     }
 
-    /** Allows more responses. */
     void credit(int more) {
         boolean isFirst;
         Runnable action = null;

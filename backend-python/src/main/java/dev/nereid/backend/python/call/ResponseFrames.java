@@ -121,7 +121,6 @@ final class ResponseFrames {
         error(id, ERROR | REFUSED | FINAL, INTERNAL, text);
     }
 
-    /** Ends a call without a response. */
     void end(long id) {
         error(id, FINAL, 0, "");
     }

@@ -16,7 +16,6 @@ final class Digests {
 
     private Digests() {}
 
-    /** Returns a digest without content. */
     static MessageDigest start() {
         try {
             return MessageDigest.getInstance("SHA-256");

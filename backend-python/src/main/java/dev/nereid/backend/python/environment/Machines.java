@@ -15,7 +15,6 @@ public final class Machines {
         return unsupported(ElfHeader.of(ElfHeader.THIS_PROCESS));
     }
 
-    /** Returns the same for the header of a program of the machine. */
     static Optional<String> unsupported(Optional<ElfHeader> program) {
         if (program.isEmpty()) {
             return Optional.of("this system is not Linux (expected: Linux on x86-64 or aarch64)");

@@ -56,7 +56,6 @@ final class Execution {
         return id;
     }
 
-    /** Returns the handle of the first request. */
     long first() {
         return first;
     }

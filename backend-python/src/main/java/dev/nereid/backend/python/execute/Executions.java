@@ -162,7 +162,6 @@ public final class Executions {
         }
     }
 
-    /** Fails the request with the refused input, and returns the others. */
     private List<InferenceRequest> withoutRefused(List<InferenceRequest> requests, InputMemoryException refusal) {
         refusal.request().fail(refusal.error());
         errors.accept(refusal.getMessage() + " (setting shm-limit-byte-size)", "");
@@ -488,11 +487,7 @@ public final class Executions {
         }
     }
 
-    /**
-     * Fails all open requests: the process has ended.
-     *
-     * @param end how it ended
-     */
+    /** Fails all open requests: the process has ended. */
     public void onEnd(WorkerEnd end) {
         BackendException error = unhealthy(end);
         endFailure = error;

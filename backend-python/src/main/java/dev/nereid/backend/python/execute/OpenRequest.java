@@ -141,7 +141,6 @@ final class OpenRequest {
         }
     }
 
-    /** Handles a response, of a request that is detached. */
     void onResponse(RequestResult result) {
         ResponseSender open = sender;
         if (ended.get() || open == null) {

@@ -139,7 +139,6 @@ public final class FrameReader {
         return length == 0 ? "" : new String(bytes(field, length), UTF_8);
     }
 
-    /** Reads the length of a text, then the text. */
     public String text(String field) {
         return text(field, u32(field));
     }
@@ -154,7 +153,6 @@ public final class FrameReader {
         return (int) count;
     }
 
-    /** Reads the number of texts, then the texts. */
     public List<String> texts(String field) {
         int count = entries(field, Integer.BYTES);
         List<String> texts = new ArrayList<>(count);

@@ -105,7 +105,6 @@ public final class FrameWriter {
         return u32(bytes.length).bytes(bytes);
     }
 
-    /** Writes the number of texts, then the texts. */
     public FrameWriter texts(Collection<String> texts) {
         u32(texts.size());
         texts.forEach(this::text);

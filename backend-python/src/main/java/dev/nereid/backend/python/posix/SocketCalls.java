@@ -78,7 +78,6 @@ public final class SocketCalls {
      * Creates a socket that listens on an abstract name, which is in no directory and ends with the socket.
      *
      * @param name a name that no other socket has, at most 107 bytes long
-     * @return the descriptor
      * @throws IOException if the name is too long, or the socket cannot be created
      */
     public static int listen(String name) throws IOException {

@@ -26,7 +26,6 @@ final class OutputLimit {
     private long leftOutLines;
     private long leftOutBytes;
 
-    /** Creates a limit with a full budget. */
     OutputLimit(long nowNanos) {
         filled = nowNanos;
     }

@@ -140,7 +140,6 @@ final class ReadTurns {
         LockSupport.unpark(executing.get());
     }
 
-    /** Wakes the executing thread. */
     void wake() {
         LockSupport.unpark(executing.get());
     }

@@ -7,7 +7,6 @@ import java.util.List;
  *
  * @param status the status as the JDK has it: the program's, or 128 and the number of the signal; -1 if it never ran
  * @param reason why the server ended it, or why it did not start; empty if it ended on its own
- * @param lastLines the last lines that it printed
  */
 public record WorkerEnd(int status, String reason, List<String> lastLines) {
     private static final int SIGNALS = 128;

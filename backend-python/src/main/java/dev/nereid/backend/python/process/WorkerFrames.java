@@ -34,8 +34,6 @@ public interface WorkerFrames {
 
     /**
      * Says that the process has ended, on its thread, after {@link #onDisconnect} and before {@link Worker#ended} completes.
-     *
-     * @param end how it ended
      */
     void onEnd(WorkerEnd end);
 }

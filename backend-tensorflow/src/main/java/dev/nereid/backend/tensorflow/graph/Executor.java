@@ -15,7 +15,6 @@ public enum Executor {
         this.text = text;
     }
 
-    /** Returns a description, for logs. */
     public String text() {
         return text;
     }

@@ -56,7 +56,6 @@ public final class GraphDefReader {
         }
     }
 
-    /** Loads a graph from its file's content. */
     public static <T, E extends Exception> T load(Path file, Loader<T, E> loader) throws IOException, E {
         try (Arena arena = Arena.ofConfined()) {
             return loader.load(Messages.read(file, arena));

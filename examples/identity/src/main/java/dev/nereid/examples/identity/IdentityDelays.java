@@ -17,7 +17,6 @@ import java.util.function.LongSupplier;
  * @param creationNanos how long a load takes at least, in nanoseconds
  */
 record IdentityDelays(long executionNanos, long multiplier, long creationNanos) {
-    /** No waits. */
     static final IdentityDelays NONE = new IdentityDelays(0, 0, 0);
 
     private static final String EXECUTION = "execute_delay_ms";

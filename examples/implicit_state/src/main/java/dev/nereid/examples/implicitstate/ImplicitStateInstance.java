@@ -30,7 +30,6 @@ final class ImplicitStateInstance implements ModelInstance {
      * Creates an instance.
      *
      * @param batches whether tensors have a batch dimension
-     * @param growable whether the state grows
      */
     ImplicitStateInstance(boolean batches, boolean growable) {
         this.batches = batches;

@@ -31,11 +31,7 @@ final class RepeatBackend implements Backend {
     private final Function<ModelContext, Timer> timers;
     private final LongSupplier nanoTime;
 
-    /**
-     * Creates a backend.
-     *
-     * @param timers returns the timer of a model
-     */
+    /** Creates a backend. */
     RepeatBackend(Function<ModelContext, Timer> timers, LongSupplier nanoTime) {
         this.timers = timers;
         this.nanoTime = nanoTime;

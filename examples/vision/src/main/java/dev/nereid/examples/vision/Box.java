@@ -3,9 +3,7 @@ package dev.nereid.examples.vision;
 /**
  * A rectangle in a picture, in pixels from the upper left corner. Immutable.
  *
- * @param left the left edge
  * @param top the upper edge
- * @param right the right edge
  * @param bottom the lower edge
  */
 record Box(double left, double top, double right, double bottom) {

@@ -49,7 +49,6 @@ final class Normalization {
         return found;
     }
 
-    /** Returns a value as the network expects it. */
     float apply(int channel, float value) {
         return value * factors[channel] + offsets[channel];
     }

@@ -48,7 +48,6 @@ public final class Postprocess implements BackendProvider {
      * The work of one model. Immutable.
      *
      * @param batches whether tensors have a batch dimension
-     * @param labels the labels of the scores
      * @param top how many scores are listed
      */
     private record Labeling(String input, String output, boolean batches, Labels labels, int top) {

@@ -4,11 +4,7 @@ package dev.nereid.server.plugin.jar;
 public final class PluginException extends Exception {
     private static final long serialVersionUID = 1L;
 
-    /**
-     * Creates the exception.
-     *
-     * @param message the reason
-     */
+    /** Creates the exception. */
     public PluginException(String message) {
         super(message);
     }
@@ -16,7 +12,6 @@ public final class PluginException extends Exception {
     /**
      * Creates the exception.
      *
-     * @param message the reason
      * @param cause the caught error or exception
      */
     public PluginException(String message, Throwable cause) {

@@ -16,7 +16,6 @@ import java.util.concurrent.TimeUnit;
  * A plugin on disk: its name, directory and jars. Immutable.
  *
  * @param name the name of its directory, or of its jar without the extension
- * @param directory the directory that holds the jars
  * @param jars its jars by name; empty for a directory without any
  */
 public record PluginSource(String name, Path directory, List<Path> jars) {

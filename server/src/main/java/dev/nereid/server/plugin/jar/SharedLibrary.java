@@ -18,7 +18,6 @@ import java.util.regex.PatternSyntaxException;
  * <p>The line {@code Nereid-Shared: NAME} in the manifest of a jar with a provider means all other jars of the plugin, or
  * the ones that match a pattern after the name. In a jar without a provider it means that jar.
  *
- * @param plugin the plugin that brings it
  * @param jars its jars by name, at least one
  * @param digest a text that differs for other content
  */
