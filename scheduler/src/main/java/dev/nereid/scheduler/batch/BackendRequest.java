@@ -328,10 +328,10 @@ final class BackendRequest extends CheckedRequestView
             }
             newStates = cut;
         } catch (BackendException e) {
-            fail(e);
+            failUnchecked(e);
         } catch (RuntimeException e) {
+            failUnchecked(SchedulerErrors.unexpected(scheduled().model().settings(), e));
             scheduled().log("states of request are not stored", e);
-            fail(SchedulerErrors.unexpected(scheduled().model().settings(), e));
         }
     }
 
@@ -390,6 +390,11 @@ final class BackendRequest extends CheckedRequestView
     @Override
     public void fail(BackendException error) {
         StackReserve.require();
+        failUnchecked(error);
+    }
+
+    /** Fails the request without a check of the stack, at the end of the execution. */
+    private void failUnchecked(BackendException error) {
         failed = true;
         scheduled().complete(ResponseEvent.Failure.of(error, FailureReason.BACKEND), execution);
     }

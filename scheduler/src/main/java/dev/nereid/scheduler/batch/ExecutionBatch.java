@@ -648,10 +648,28 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         ExecutionTally tally = new ExecutionTally(
                 startNanos, inputsMarked ? inputsNanos : startNanos, outputsMarked ? outputsNanos : nowNanos, nowNanos);
         tally.ranOn(first.device());
-        if (failure == null) {
-            tally.executed(BatchEnds.items(executed));
-            cutStates();
+        boolean cut = false;
+        try {
+            if (failure == null) {
+                tally.executed(BatchEnds.items(executed));
+                cutStates();
+            }
+            cut = true;
+        } finally { // no other thread would complete the requests
+            complete(cut ? failure : statesNotCut(), computed, tally, nowNanos);
         }
+    }
+
+    private ResponseEvent.Failure statesNotCut() {
+        return ResponseEvent.Failure.of(
+                SchedulerErrors.statesNotStored(scope.model().settings()), FailureReason.OTHER);
+    }
+
+    /** Completes the requests, whose outputs are computed unless they are delivered before. */
+    private void complete(
+            ResponseEvent.@Nullable Failure failure, boolean outputsComputed, ExecutionTally tally, long nowNanos) {
+        OutputFences pending = fences;
+        boolean computed = outputsComputed;
         BatchEnds.settle(executed, failure, tally, rescheduler);
         scope.model().meter().record(tally);
         if (pending != null && deliversPending) {

@@ -139,6 +139,11 @@ public final class SchedulerErrors {
                 thrown);
     }
 
+    /** The server failed at the updates of states of a batch. */
+    public static BackendException statesNotStored(ModelSettings model) {
+        return new BackendException(ErrorCode.INTERNAL, "states of model '" + model.name() + "' are not stored");
+    }
+
     public static BackendException duplicateOutput(ModelSettings model, String output) {
         return output(model, output, "given twice (expected: once)");
     }
