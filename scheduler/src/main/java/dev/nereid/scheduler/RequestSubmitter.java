@@ -200,12 +200,37 @@ final class RequestSubmitter implements Continuations.Target {
         if (handle != null) { // before anything that may fail: the instance has no other thread
             Continuations.current().runLater(handle.directRun());
         }
+        removeQueued(requests, outcomes);
         for (int i = 0; i < outcomes.size(); i++) {
-            switch (outcomes.get(i)) {
-                case InstanceHandle _ -> {}
-                case OfferResult.Refused refused -> refuse(requests.get(i), refused.error(), false);
-                case OfferResult.Outcome outcome -> refuse(requests.get(i), outcome, false);
+            refuseQuietly(requests.get(i), outcomes.get(i));
+        }
+    }
+
+    /** Removes the requests that were queued, and their outcomes: only the others may be completed here. */
+    private static void removeQueued(List<ScheduledRequest> requests, List<OfferResult> outcomes) {
+        int refused = 0;
+        for (int i = 0; i < outcomes.size(); i++) {
+            OfferResult outcome = outcomes.get(i);
+            if (!(outcome instanceof InstanceHandle) && outcome != OfferResult.Outcome.ACCEPTED) {
+                requests.set(refused, requests.get(i));
+                outcomes.set(refused, outcome);
+                refused++;
             }
+        }
+        requests.subList(refused, outcomes.size()).clear();
+        outcomes.subList(refused, outcomes.size()).clear();
+    }
+
+    /** Refuses a request that the queue does not accept. Exceptions are logged: the other requests are refused too. */
+    private static void refuseQuietly(ScheduledRequest request, OfferResult result) {
+        try {
+            switch (result) {
+                case InstanceHandle _ -> {}
+                case OfferResult.Refused refused -> refuse(request, refused.error(), false);
+                case OfferResult.Outcome outcome -> refuse(request, outcome, false);
+            }
+        } catch (RuntimeException e) {
+            request.log("completion of request failed", e);
         }
     }
 

@@ -2,6 +2,7 @@ package dev.nereid.scheduler.queue;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.request.IndependentCalls;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import java.util.List;
@@ -270,10 +271,8 @@ public final class BatchSource implements WorkSource {
 
     /** Refuses requests that no instance takes any more. */
     static void refuse(List<ScheduledRequest> stranded) {
-        for (int i = 0; i < stranded.size(); i++) {
-            ScheduledRequest request = stranded.get(i);
-            request.reject(SchedulerErrors.stranded(request.checked()), FailureReason.REJECTED);
-        }
+        IndependentCalls.rejectAll(
+                stranded, request -> SchedulerErrors.stranded(request.checked()), FailureReason.REJECTED);
     }
 
     @Override

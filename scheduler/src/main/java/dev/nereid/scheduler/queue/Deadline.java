@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.queue;
 
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.request.IndependentCalls;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import java.util.List;
 import org.slf4j.Logger;
@@ -65,10 +66,11 @@ final class Deadline {
 
     /** Rejects and removes all requests of a list. An exception of one request does not keep the others. */
     static void rejectAll(List<Deadline> expired) {
-        for (int i = 0; i < expired.size(); i++) {
-            expired.get(i).rejectQuietly();
+        try {
+            IndependentCalls.forEach(expired, Deadline::rejectQuietly);
+        } finally {
+            expired.clear();
         }
-        expired.clear();
     }
 
     private void rejectQuietly() {

@@ -1,8 +1,11 @@
 package dev.nereid.scheduler.queue;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.EqualInputs;
+import dev.nereid.scheduler.request.IndependentCalls;
 import dev.nereid.scheduler.request.QueuePosition;
 import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -10,6 +13,7 @@ import dev.nereid.scheduler.request.SchedulerErrors;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Queues rescheduled requests of a model. Guarded by the lock of the queue; requests are completed outside of it.
@@ -71,21 +75,37 @@ final class RescheduledRequests {
     }
 
     private void reschedule(InstanceHandle handle, int ended, List<ScheduledRequest> rescheduled) {
-        boolean left = add(handle, ended, rescheduled);
-        for (int i = 0; i < rescheduled.size(); i++) {
-            checkQueued(rescheduled.get(i), left);
+        Added added = null;
+        try {
+            added = add(handle, ended, rescheduled);
+        } finally {
+            if (added == null) { // no other thread would complete them
+                IndependentCalls.rejectAll(rescheduled, RescheduledRequests::notQueued, FailureReason.OTHER);
+            }
+        }
+        try {
+            deadlineTimer.schedule(added.next());
+        } finally {
+            completeUnqueued(rescheduled, added.left());
+        }
+    }
+
+    /** Completes the requests for which no instance is left, or that were cancelled meanwhile. */
+    private void completeUnqueued(List<ScheduledRequest> rescheduled, boolean left) {
+        if (left) {
+            IndependentCalls.forEach(rescheduled, ScheduledRequest::checkQueued);
+        } else {
+            IndependentCalls.rejectAll(
+                    rescheduled, request -> SchedulerErrors.noInstance(request.checked()), FailureReason.OTHER);
         }
         if (!rescheduled.isEmpty()) {
             refuseStranded();
         }
     }
 
-    private static void checkQueued(ScheduledRequest request, boolean queued) {
-        if (queued) {
-            request.checkQueued();
-        } else {
-            request.reject(SchedulerErrors.noInstance(request.checked()), FailureReason.OTHER);
-        }
+    private static InferenceException notQueued(ScheduledRequest request) {
+        return SchedulerErrors.internal(new IllegalStateException(
+                "request '" + Quoted.text(request.checked().id()) + "' was not queued again"));
     }
 
     private void refuseStranded() {
@@ -99,14 +119,19 @@ final class RescheduledRequests {
         BatchSource.refuse(stranded);
     }
 
-    /** Adds requests, and returns whether an instance is left for them. */
-    private boolean add(InstanceHandle handle, int ended, List<ScheduledRequest> rescheduled) {
-        boolean left;
-        Deadline next;
+    /**
+     * The result of {@link #add}.
+     *
+     * @param left whether an instance is left for the requests
+     * @param next the deadline to schedule; {@code null} for none
+     */
+    private record Added(boolean left, @Nullable Deadline next) {}
+
+    private Added add(InstanceHandle handle, int ended, List<ScheduledRequest> rescheduled) {
         lock.lock();
         try {
             taker.executionsEnded(handle, ended);
-            left = !idleInstances.hasNoInstances();
+            boolean left = !idleInstances.hasNoInstances();
             if (left) {
                 addAll(rescheduled);
             }
@@ -116,12 +141,10 @@ final class RescheduledRequests {
                 taker.added();
                 idleInstances.wakeOne(nanoTime.getAsLong());
             }
-            next = deadlineTimer.reserve(requests.timeouts().next());
+            return new Added(left, deadlineTimer.reserve(requests.timeouts().next()));
         } finally {
             lock.unlock();
         }
-        deadlineTimer.schedule(next);
-        return left;
     }
 
     @GuardedBy("lock")

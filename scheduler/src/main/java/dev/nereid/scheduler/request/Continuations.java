@@ -21,9 +21,10 @@ public final class Continuations {
     public interface Target {
         /**
          * Queues requests together. Completes requests that the queue refuses. If this throws, the caller completes the
-         * requests that wait.
+         * requests that are in the list and wait.
          *
-         * @param requests created and admitted requests of this model, at least one; valid during the call
+         * @param requests created and admitted requests of this model, at least one; valid during the call, which may
+         *     remove the requests that are queued
          * @param mayRun whether the calling thread can execute a batch of them, which is passed to {@link #runLater}
          */
         void enqueue(List<ScheduledRequest> requests, boolean mayRun);
@@ -148,16 +149,27 @@ public final class Continuations {
 
     /** Offers the collected requests to their queues, with further requests by observers of refused ones. */
     private void offer() {
-        while (!collected.isEmpty()) {
-            Group next = collected.removeFirst();
-            recent = null;
-            try {
-                offer(next);
-            } catch (Throwable e) { // such as the end of the stack of a plugin below the observers
-                next.requests().forEach(request -> request.failUnqueued(e));
+        try {
+            while (!collected.isEmpty()) {
+                offerFirst();
             }
-            keep(next.requests());
+        } finally {
+            if (!collected.isEmpty()) { // after an error
+                offer();
+            }
         }
+    }
+
+    private void offerFirst() {
+        Group next = collected.removeFirst();
+        recent = null;
+        int size = next.requests().size();
+        try {
+            offer(next);
+        } catch (Throwable e) { // such as the end of the stack of a plugin below the observers
+            IndependentCalls.forEach(next.requests(), request -> request.failUnqueued(e));
+        }
+        keep(next.requests(), size);
     }
 
     private void offer(Group group) {
@@ -171,9 +183,13 @@ public final class Continuations {
         execution = acquired;
     }
 
-    /** Keeps a list for the next requests, so that not every batch grows a new one. */
-    private void keep(List<ScheduledRequest> requests) {
-        if (requests.size() <= MAX_KEPT) {
+    /**
+     * Keeps a list for the next requests, so that not every batch grows a new one.
+     *
+     * @param size the largest number of requests that it contained
+     */
+    private void keep(List<ScheduledRequest> requests, int size) {
+        if (size <= MAX_KEPT) {
             requests.clear();
             spare = requests;
         }

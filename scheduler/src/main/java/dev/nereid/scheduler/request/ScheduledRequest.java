@@ -270,9 +270,21 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         if (!latch.completeWaiting()) {
             return false;
         }
-        leaveQueue();
-        endWaiting(new ResponseEvent.Failure(error, reason), error, reason);
+        try {
+            leaveQueue();
+        } finally { // no other thread would complete the request
+            endWaiting(new ResponseEvent.Failure(error, reason), error, reason);
+        }
         return true;
+    }
+
+    /** Completes a waiting request like {@link #reject}. Exceptions are logged. */
+    public void rejectQuietly(InferenceException error, FailureReason reason) {
+        try {
+            reject(error, reason);
+        } catch (RuntimeException e) {
+            log("completion of request failed", e);
+        }
     }
 
     private void leaveQueue() {
@@ -283,12 +295,15 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
     }
 
     /**
-     * Completes a request that was not queued because of an error of the server. Releases its inputs. Has no effect on
-     * a request that is completed, or executed all the same.
+     * Completes a request that was not queued because of an error of the server, and logs the error. Releases its
+     * inputs. Has no effect on a request that is completed, or executed all the same.
      */
     public void failUnqueued(Throwable cause) {
-        log("queueing failed", cause);
-        reject(SchedulerErrors.internal(cause), FailureReason.OTHER);
+        try {
+            rejectQuietly(SchedulerErrors.internal(cause), FailureReason.OTHER);
+        } finally {
+            log("queueing failed", cause);
+        }
     }
 
     /** Refuses a request that was not queued, unless it is completed, and releases its inputs. */

@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.sequence;
 
+import dev.nereid.scheduler.request.IndependentCalls;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
@@ -86,9 +87,7 @@ final class SequenceLock extends ReentrantLock {
         later = List.of();
         super.unlock();
         LockSupport.unpark(woken);
-        for (int i = 0; i < actions.size(); i++) {
-            run(actions.get(i));
-        }
+        IndependentCalls.forEach(actions, SequenceLock::run);
     }
 
     /** Runs an action; later actions are run also if it fails. */

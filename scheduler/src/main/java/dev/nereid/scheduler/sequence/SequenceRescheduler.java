@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.sequence;
 
+import dev.nereid.scheduler.request.IndependentCalls;
 import dev.nereid.scheduler.request.QueuePosition;
 import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ResponseChannel;
@@ -28,9 +29,7 @@ final class SequenceRescheduler implements Rescheduler {
 
     @Override
     public void reschedule(int ended, List<ScheduledRequest> rescheduled) {
-        for (int i = 0; i < rescheduled.size(); i++) {
-            reschedule(rescheduled.get(i));
-        }
+        IndependentCalls.forEach(rescheduled, this::reschedule);
     }
 
     private void reschedule(ScheduledRequest request) {

@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.queue;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.scheduler.FailingTimer;
 import dev.nereid.scheduler.RecordingObserver;
@@ -78,6 +79,30 @@ final class RescheduledRequestsTest {
         assertThat(observers)
                 .hasSize(NUMBER)
                 .allSatisfy(observer -> assertThat(observer.error().code()).isEqualTo(ErrorCode.UNAVAILABLE));
+    }
+
+    @Test
+    void leavesThemInTheQueueIfTheirDeadlineCannotBeScheduled() {
+        List<ScheduledRequest> rescheduled = execute();
+        timer.fire();
+        timer.failNext();
+
+        assertThatThrownBy(() -> rescheduler().reschedule(NUMBER, rescheduled)).hasMessage("for a test");
+
+        assertThat(queue.waiting()).isEqualTo(NUMBER);
+        end();
+    }
+
+    @Test
+    void failsAllIfOneCannotBeQueued() {
+        List<ScheduledRequest> rescheduled = execute();
+        rescheduled.get(1).setPosition(() -> {});
+
+        assertThatThrownBy(() -> rescheduler().reschedule(NUMBER, rescheduled)).hasMessageStartingWith("position:");
+
+        assertThat(observers)
+                .hasSize(NUMBER)
+                .allSatisfy(observer -> assertThat(observer.error().code()).isEqualTo(ErrorCode.INTERNAL));
     }
 
     private Rescheduler rescheduler() {

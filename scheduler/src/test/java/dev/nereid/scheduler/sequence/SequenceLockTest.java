@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.sequence;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -40,5 +41,20 @@ final class SequenceLockTest {
             lock.unlock();
         }
         assertThat(events).containsExactly("next");
+    }
+
+    @Test
+    void anErrorOfAnActionIsThrownAfterTheOthers() {
+        StackOverflowError overflow = new StackOverflowError("for a test");
+        lock.lock();
+        lock.later(() -> {
+            throw overflow;
+        });
+        lock.later(() -> events.add("next"));
+
+        assertThatThrownBy(lock::unlock).isSameAs(overflow);
+
+        assertThat(events).containsExactly("next");
+        assertThat(lock.isHeldByCurrentThread()).isFalse();
     }
 }
