@@ -161,17 +161,25 @@ final class InstanceExecutions {
 
     /** Completes the requests of the current batch and the requests that were taken, after a failure. */
     void fail(InferenceException error) {
-        ExecutionBatch failed = current;
-        if (failed != null) {
-            try {
-                failed.threw(
-                        new ResponseEvent.Failure(error, FailureReason.OTHER),
-                        scope.model().nanoTime().getAsLong());
-            } finally {
-                returned(failed);
-            }
+        try {
+            failCurrent(error);
+        } finally {
+            failTaken(_ -> error);
         }
-        failTaken(_ -> error);
+    }
+
+    private void failCurrent(InferenceException error) {
+        ExecutionBatch failed = current;
+        if (failed == null) {
+            return;
+        }
+        try {
+            failed.threw(
+                    new ResponseEvent.Failure(error, FailureReason.OTHER),
+                    scope.model().nanoTime().getAsLong());
+        } finally {
+            returned(failed);
+        }
     }
 
     /** Completes the requests that were taken and not executed, after a failure. */

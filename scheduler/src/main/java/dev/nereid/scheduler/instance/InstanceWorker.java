@@ -11,6 +11,7 @@ import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.rate.RateLimitPermits;
 import dev.nereid.scheduler.request.Continuations;
 import dev.nereid.scheduler.request.DetachedRequests;
+import dev.nereid.scheduler.request.IndependentCalls;
 import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
@@ -173,12 +174,16 @@ public final class InstanceWorker implements Runnable {
     /** Executes batches. Returns whether no more may follow; {@code false} if the thread has left the instance. */
     private boolean serve() {
         boolean more = true;
+        Throwable failure = null;
         while (more) {
             try {
+                if (failure != null) {
+                    recoverAndPause(failure); // may fail, too
+                    failure = null;
+                }
                 more = serveOnce();
-            } catch (Throwable e) { // such as one of the flow of a client
-                recover(e);
-                LockSupport.parkNanos(this, PAUSE_NANOS);
+            } catch (Throwable e) { // outside of an execution
+                failure = e;
             }
         }
         return !source.leave(handle); // nothing of the worker is used afterwards
@@ -200,10 +205,21 @@ public final class InstanceWorker implements Runnable {
         return found;
     }
 
+    private void recoverAndPause(Throwable cause) {
+        try {
+            recover(cause);
+        } finally {
+            LockSupport.parkNanos(this, PAUSE_NANOS);
+        }
+    }
+
     /** Completes the requests that were taken, after a failure outside of the backend. */
     private void recover(Throwable cause) {
-        scope.model().fatalErrors().check(cause);
-        executions.fail(SchedulerErrors.internal(cause));
+        try {
+            scope.model().fatalErrors().check(cause);
+        } finally {
+            executions.fail(SchedulerErrors.internal(cause));
+        }
         LOG.atError()
                 .addKeyValue("instance", name())
                 .setCause(cause)
@@ -258,10 +274,18 @@ public final class InstanceWorker implements Runnable {
      * @param error returns the error of a request
      */
     void startFailed(Function<ScheduledRequest, InferenceException> error) {
-        handle.rejectExpired();
-        executions.failTaken(error);
-        for (ScheduledRequest request : source.startFailed(handle)) {
-            request.reject(error.apply(request), FailureReason.OTHER);
+        try {
+            completeTaken(error);
+        } finally {
+            IndependentCalls.rejectAll(source.startFailed(handle), error, FailureReason.OTHER);
+        }
+    }
+
+    private void completeTaken(Function<ScheduledRequest, InferenceException> error) {
+        try {
+            handle.rejectExpired();
+        } finally {
+            executions.failTaken(error);
         }
     }
 
@@ -341,7 +365,7 @@ public final class InstanceWorker implements Runnable {
     /** Executes the batch of the handle on the instance's own thread, and then the steps that it took over. */
     private void workAndContinue() {
         try {
-            executions.execute(false);
+            execute(false);
         } finally { // also after an error: the instances of those steps wait for this thread
             Continuations.current().run();
         }
@@ -354,8 +378,7 @@ public final class InstanceWorker implements Runnable {
         try {
             // The others of a device may take batches while the one with the permit does not.
             if (instances.isNextAvailable() && source.poll(handle)) {
-                executions.execute(false);
-                more = !retired && permitAcquirer.isWorthAnother(handle);
+                more = execute(false) && !retired && permitAcquirer.isWorthAnother(handle);
             }
         } finally {
             permitAcquirer.end(permits, more);
@@ -382,10 +405,7 @@ public final class InstanceWorker implements Runnable {
         boolean succeeded = false;
         boolean more;
         try {
-            executions.execute(true);
-            succeeded = true;
-        } catch (Throwable e) { // not of the caller's own request, whose plugin may have used up the stack
-            recover(e);
+            succeeded = execute(true);
         } finally { // whatever happened: the instance has no other thread
             more = source.finishDirectRun(
                     handle,
@@ -397,16 +417,35 @@ public final class InstanceWorker implements Runnable {
         return more;
     }
 
+    /**
+     * Executes the batch of the handle, and completes its requests if that fails outside of the backend. They are
+     * complete before the thread does anything else, such as further steps.
+     *
+     * @param direct whether the thread is not the instance's own
+     * @return whether nothing failed
+     */
+    private boolean execute(boolean direct) {
+        boolean succeeded = false;
+        try {
+            executions.execute(direct);
+            succeeded = true;
+        } catch (Throwable e) { // such as one of the flow of a client, or of a plugin that used up the stack
+            recover(e);
+        }
+        return succeeded;
+    }
+
     /** Leaves the queue, and completes requests if no instance is left to execute them. */
     void leaveQueue() {
         if (!gone.compareAndSet(false, true)) { // lost, and its thread returned after all
             return;
         }
         instances.closePermits();
-        handle.rejectExpired();
-        executions.failTaken(request -> SchedulerErrors.noInstance(request.checked())); // left from a failure
-        for (ScheduledRequest request : source.deregister(handle)) {
-            request.reject(SchedulerErrors.noInstance(request.checked()), FailureReason.OTHER);
+        Function<ScheduledRequest, InferenceException> error = request -> SchedulerErrors.noInstance(request.checked());
+        try {
+            completeTaken(error); // left from a failure
+        } finally {
+            IndependentCalls.rejectAll(source.deregister(handle), error, FailureReason.OTHER);
         }
         if (!lost) {
             executions.tellEnded();

@@ -101,17 +101,26 @@ final class TakenRequests {
     }
 
     void fail(Function<ScheduledRequest, InferenceException> error) {
-        while (!taken.isEmpty()) {
-            InferenceException one = error.apply(taken.getLast().request());
-            complete(taken.removeLast(), new ResponseEvent.Failure(one, FailureReason.OTHER));
+        try {
+            while (!taken.isEmpty()) {
+                Executable inputs = taken.removeLast();
+                complete(inputs, new ResponseEvent.Failure(error.apply(inputs.request()), FailureReason.OTHER));
+            }
+        } finally {
+            if (!taken.isEmpty()) { // one of them failed
+                fail(error);
+            }
         }
     }
 
     private void complete(Executable inputs, ResponseEvent event) {
         ScheduledRequest request = inputs.request();
-        request.complete(event);
-        request.endExecutions(true);
-        notExecuted(inputs);
+        try {
+            request.complete(event);
+            request.endExecutions(true);
+        } finally {
+            notExecuted(inputs);
+        }
     }
 
     /** Reports to the source that an execution has ended before its backend. */
