@@ -22,6 +22,9 @@ final class DeadlineTimer {
     /** The time of that schedule, if any; guarded by the lock of the queue. */
     private long nanos;
 
+    /** {@code true} if a schedule has failed, so that the next deadline is scheduled in any case. */
+    private volatile boolean failed;
+
     /**
      * Creates a timeout.
      *
@@ -39,9 +42,10 @@ final class DeadlineTimer {
      */
     @Nullable
     Deadline reserve(@Nullable Deadline next) {
-        if (next == null || (reserved && next.nanos() - nanos >= 0)) {
+        if (next == null || (reserved && !failed && next.nanos() - nanos >= 0)) {
             return null;
         }
+        failed = false;
         reserved = true;
         nanos = next.nanos();
         return next;
@@ -49,8 +53,17 @@ final class DeadlineTimer {
 
     /** Schedules the timeout to the result of {@link #reserve}. The caller does not hold the lock. */
     void schedule(@Nullable Deadline deadline) {
-        if (deadline != null) {
+        if (deadline == null) {
+            return;
+        }
+        boolean scheduled = false;
+        try {
             timeout.scheduleAtLatest(deadline.nanos());
+            scheduled = true;
+        } finally {
+            if (!scheduled) {
+                failed = true;
+            }
         }
     }
 

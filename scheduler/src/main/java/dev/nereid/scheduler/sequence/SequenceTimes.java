@@ -26,6 +26,9 @@ final class SequenceTimes {
 
     private long scheduledNanos;
 
+    /** {@code true} if a schedule has failed, so that the next time is scheduled. Written without the lock. */
+    private volatile boolean failed;
+
     /**
      * Creates times without any.
      *
@@ -99,12 +102,25 @@ final class SequenceTimes {
     }
 
     private void schedule(long nanos) {
-        if (scheduled && nanos - scheduledNanos >= 0) {
+        if (scheduled && !failed && nanos - scheduledNanos >= 0) {
             return;
         }
+        failed = false;
         scheduled = true;
         scheduledNanos = nanos;
-        lock.later(() -> timeout.scheduleAtLatest(nanos));
+        lock.later(() -> scheduleUnlocked(nanos));
+    }
+
+    private void scheduleUnlocked(long nanos) {
+        boolean succeeded = false;
+        try {
+            timeout.scheduleAtLatest(nanos);
+            succeeded = true;
+        } finally {
+            if (!succeeded) {
+                failed = true;
+            }
+        }
     }
 
     void close() {

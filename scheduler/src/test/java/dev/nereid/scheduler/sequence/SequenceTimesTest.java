@@ -56,4 +56,15 @@ final class SequenceTimesTest {
         assertThat(expired).hasSize(10).doesNotHaveDuplicates();
         assertThat(timer.scheduled()).isEqualTo(2);
     }
+
+    @Test
+    void schedulesTheNextTimeAfterAFailure() {
+        timer.failNext();
+        locked(() -> times.addIdle(new LiveSequence(new Sequence.Id.Numeric(1), null, null), 0));
+        assertThat(timer.scheduled()).isZero();
+
+        locked(() -> times.addIdle(new LiveSequence(new Sequence.Id.Numeric(2), null, null), 1));
+
+        assertThat(timer.scheduled()).isEqualTo(1);
+    }
 }
