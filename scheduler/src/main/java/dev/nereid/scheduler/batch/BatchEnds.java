@@ -104,19 +104,33 @@ final class BatchEnds {
             long nowNanos) {
         int ofClients = 0;
         Runnable releases = null;
-        for (BackendRequest request : executed) {
-            ofClients += request.isNullRequest() ? 0 : 1;
-            boolean waits = request.reschedule(nowNanos);
-            if (waits) {
-                rescheduled.add(request.scheduled());
+        try {
+            for (BackendRequest request : executed) {
+                ofClients += request.isNullRequest() ? 0 : 1;
+                boolean waits = request.reschedule(nowNanos);
+                if (waits) {
+                    rescheduled.add(request.scheduled());
+                }
+                releases = request.released(waits, releases);
             }
-            releases = request.released(waits, releases);
+        } finally {
+            release(releases, rescheduler, ofClients, rescheduled);
         }
-        if (releases != null) {
-            releases.run();
-        }
-        if (rescheduler != null) {
-            rescheduler.reschedule(ofClients, rescheduled);
+    }
+
+    private static void release(
+            @Nullable Runnable releases,
+            @Nullable Rescheduler rescheduler,
+            int ofClients,
+            List<ScheduledRequest> rescheduled) {
+        try {
+            if (releases != null) {
+                releases.run();
+            }
+        } finally {
+            if (rescheduler != null) {
+                rescheduler.reschedule(ofClients, rescheduled);
+            }
         }
     }
 }

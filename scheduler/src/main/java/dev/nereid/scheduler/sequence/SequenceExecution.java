@@ -87,13 +87,24 @@ final class SequenceExecution implements Executable, Runnable {
 
     @Override
     public @Nullable Runnable released(boolean rescheduled, @Nullable Runnable before) {
+        Runnable release = rescheduled ? before : behind(before); // a rescheduled one is a waiting request now
         SequenceStates states = sequence.states();
-        if (states != null) {
-            states.endUse();
+        boolean ended = false;
+        try {
+            if (states != null) {
+                states.endUse();
+            }
+            ended = true;
+        } finally {
+            if (!ended && !rescheduled && before == null) { // the caller has no other reference to it
+                run();
+            }
         }
-        if (rescheduled) { // it is a waiting request now
-            return before;
-        }
+        return release;
+    }
+
+    /** Adds this execution behind those that were released before; returns the first of all. */
+    private Runnable behind(@Nullable Runnable before) {
         if (before instanceof SequenceExecution first) {
             first.last.next = this;
             first.last = this;
