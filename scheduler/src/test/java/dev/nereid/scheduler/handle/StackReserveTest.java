@@ -35,6 +35,7 @@ final class StackReserveTest {
     }
 
     /** Descends as long as the check passes, and counts the frames that are left there. */
+    @SuppressWarnings("InfiniteRecursion")
     private void descend() {
         try {
             StackReserve.require();
@@ -57,6 +58,7 @@ final class StackReserveTest {
         return frames;
     }
 
+    @SuppressWarnings("InfiniteRecursion")
     private void deepen() {
         frames++;
         deepen();
