@@ -88,7 +88,7 @@ public record FlagValue<T>(
     static final FlagValue<Optional<Duration>> MILLIS_OR_NONE = new FlagValue<>(
             "MS",
             "a whole number of milliseconds, 0 or more",
-            text -> whole(text, 0, Integer.MAX_VALUE).map(number -> limit(Duration.ofMillis(number))),
+            text -> whole(text, 0, Integer.MAX_VALUE).flatMap(number -> Optional.of(limit(Duration.ofMillis(number)))),
             limit -> limit.orElse(Duration.ZERO).toMillis());
 
     /** A count, 0 included. */

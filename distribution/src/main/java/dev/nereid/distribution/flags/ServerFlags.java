@@ -202,7 +202,7 @@ public final class ServerFlags {
         Map<String, String> environment = context.environment();
         options.cache = cache.options(home.resolve("caches"), environment);
         options.pluginCache = pluginCache.directory(context);
-        if (Files.isDirectory(home.resolve("plugins"))) { // behind those of the flags, which have precedence
+        if (Files.isDirectory(home.resolve("plugins"))) { // the directories of flags have precedence
             options.plugins.add(home.resolve("plugins"));
         }
         storageDirectories.add(home.resolve("storage"));

@@ -121,10 +121,10 @@ public record ServerOptions(
     }
 
     /**
-     * The options as fields with their defaults, which are those of the command line. The records describe them: {@link
-     * ServerOptions}, {@link ServerDirectories}, {@link ModelLoadOptions}, {@link InstanceOptions}, {@link
-     * MemoryOptions}, {@link SchedulingOptions}, {@link LifecycleOptions}, {@link SupervisionOptions}, {@link
-     * ModelControlOptions}, {@link DemandOptions} and {@link ProtocolOptions}. Confined to one thread.
+     * The options as fields; the command line has the same defaults. The records describe them: {@link ServerOptions},
+     * {@link ServerDirectories}, {@link ModelLoadOptions}, {@link InstanceOptions}, {@link MemoryOptions}, {@link
+     * SchedulingOptions}, {@link LifecycleOptions}, {@link SupervisionOptions}, {@link ModelControlOptions}, {@link
+     * DemandOptions} and {@link ProtocolOptions}. Confined to one thread.
      */
     public static final class Builder {
         public List<Path> modelRepositories = new ArrayList<>();
