@@ -22,13 +22,13 @@ final class DemandMetrics {
                 Snapshots.gauge(
                         "nereid_model_memory_budget_bytes",
                         "Memory that models may take together; 0 for no limit.",
-                        demand.memoryBudget()),
+                        (double) demand.memoryBudget()),
                 Snapshots.gauge(
                         "nereid_model_waiting_requests",
                         "Requests that wait for the load of a model.",
                         demand.waiting()),
-                Snapshots.counter("nereid_model_demand_loads", "Loads that requests caused.", demand.loads()),
-                Snapshots.counter(
-                        "nereid_model_evictions", "Models that were unloaded to free memory.", demand.evictions()));
+                Snapshots.counter("nereid_model_demand_loads", "Loads that requests caused.", (double) demand.loads()),
+                Snapshots.counter("nereid_model_evictions", "Models that were unloaded to free memory.", (double)
+                        demand.evictions()));
     }
 }
