@@ -1,18 +1,18 @@
 package dev.nereid.distribution.flags;
 
-import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.options.SchedulingOptions;
+import dev.nereid.server.options.ServerOptions;
 import java.util.OptionalLong;
 
 /**
  * Flags of admission: limits of requests and bytes in flight. Written by the command line reader, then only read.
  */
 final class AdmissionFlags {
-    private long requests = SchedulingOptions.defaultMaxRequests();
-    private OptionalLong bytes = OptionalLong.empty();
-    private long modelRequests;
-    private long modelBytes;
+    long requests = SchedulingOptions.defaultMaxRequests();
+    OptionalLong bytes = OptionalLong.empty();
+    long modelRequests;
+    long modelBytes;
 
     void declare(Flags flags) {
         flags.add("--max-inflight-requests", FlagValue.AMOUNT, v -> requests = v)
@@ -30,11 +30,12 @@ final class AdmissionFlags {
                         + " any number.");
     }
 
-    AdmissionLimits limits(TensorMemoryBound memory) {
-        return new AdmissionLimits(requests, bytes.orElse(memory.inFlightBytes()));
+    void set(ServerOptions.Builder options, TensorMemoryBound memory) {
+        options.limits(requests, inFlightBytes(memory));
+        options.modelLimits(modelRequests, modelBytes);
     }
 
-    AdmissionLimits modelLimits() {
-        return new AdmissionLimits(modelRequests, modelBytes);
+    long inFlightBytes(TensorMemoryBound memory) {
+        return bytes.orElse(memory.inFlightBytes());
     }
 }

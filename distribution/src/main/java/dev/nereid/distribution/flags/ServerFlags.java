@@ -16,7 +16,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
@@ -214,8 +213,7 @@ public final class ServerFlags {
         options.hostPolicies = host.policies();
         options.gpuLimits = gpu.loadLimits();
         options.environment = environment;
-        options.modelLimits = admission.modelLimits();
-        options.limits = Optional.of(admission.limits(memoryBound()));
+        admission.set(options, memoryBound());
         options.rateLimit = rateLimit.options();
         options.delay = DelayVariables.read(environment);
         options.fatalErrors = context.outOfMemoryExit();
@@ -230,8 +228,7 @@ public final class ServerFlags {
 
     public MemoryReport memoryReport() {
         TensorMemoryBound bound = memoryBound();
-        return new MemoryReport(
-                Runtime.getRuntime().maxMemory(), bound, admission.limits(bound).bytes());
+        return new MemoryReport(Runtime.getRuntime().maxMemory(), bound, admission.inFlightBytes(bound));
     }
 
     private TensorMemoryBound memoryBound() {

@@ -13,7 +13,6 @@ import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.paced.PacedBackendProvider;
-import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferRequest;
@@ -33,7 +32,6 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
@@ -96,7 +94,7 @@ final class EnsembleStreamIT {
                 .model("pages", "platform: \"ensemble\"\n" + INPUTS + STEPS);
         nereid = NereidServer.start(TestServer.of(models)
                 // The limit of requests is not that of bytes.
-                .with(o -> o.limits = Optional.of(new AdmissionLimits(0, 0)))
+                .with(o -> o.limits(0, 0))
                 .withPlugins(
                         GatedPlugin.pack(directory.resolve("plugins"), PacedBackendProvider.class),
                         GatedPlugin.pack(directory.resolve("gated"))));

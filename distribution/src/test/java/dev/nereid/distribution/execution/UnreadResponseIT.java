@@ -12,7 +12,6 @@ import dev.nereid.distribution.testing.HttpRequests;
 import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
-import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferRequest;
@@ -28,7 +27,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -127,7 +125,7 @@ final class UnreadResponseIT {
                 .with(o -> {
                     o.tensorMemoryBytes = OptionalLong.of(LIMIT);
                     // or it would refuse them first
-                    o.limits = Optional.of(new AdmissionLimits(0, 0));
+                    o.limits(0, 0);
                 }));
         try (TestServer server = TestServer.open(nereid)) {
             List<HttpConnection> clients = new ArrayList<>();

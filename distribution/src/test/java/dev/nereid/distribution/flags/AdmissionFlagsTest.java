@@ -3,7 +3,6 @@ package dev.nereid.distribution.flags;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.options.SchedulingOptions;
 import java.util.List;
@@ -28,9 +27,9 @@ final class AdmissionFlagsTest {
     void boundsTheRequestsOfTheServerByDefault() throws UsageException {
         AdmissionFlags load = read();
 
-        assertThat(load.limits(TensorMemoryBound.of(1000)))
-                .isEqualTo(new AdmissionLimits(SchedulingOptions.defaultMaxRequests(), 750));
-        assertThat(load.modelLimits()).isEqualTo(AdmissionLimits.NONE);
+        assertThat(load.requests).isEqualTo(SchedulingOptions.defaultMaxRequests());
+        assertThat(load.inFlightBytes(TensorMemoryBound.of(1000))).isEqualTo(750);
+        assertThat(List.of(load.modelRequests, load.modelBytes)).containsOnly(0L);
     }
 
     @Test
@@ -42,14 +41,17 @@ final class AdmissionFlagsTest {
                 "--model-max-inflight-requests",
                 "3");
 
-        assertThat(load.limits(TensorMemoryBound.of(1000))).isEqualTo(new AdmissionLimits(1, Long.MAX_VALUE));
-        assertThat(load.modelLimits()).isEqualTo(new AdmissionLimits(3, 4));
+        assertThat(load.requests).isEqualTo(1);
+        assertThat(load.bytes).hasValue(Long.MAX_VALUE);
+        assertThat(load.modelRequests).isEqualTo(3);
+        assertThat(load.modelBytes).isEqualTo(4);
     }
 
     @Test
     void takesAwayEachBound() throws UsageException {
-        assertThat(read("--max-inflight-requests=0", "--max-inflight-bytes=0").limits(TensorMemoryBound.of(1000)))
-                .isEqualTo(AdmissionLimits.NONE);
+        assertThat(read("--max-inflight-requests=0").requests).isZero();
+        assertThat(read("--max-inflight-bytes=0").inFlightBytes(TensorMemoryBound.of(1000)))
+                .isZero();
     }
 
     @Test

@@ -265,6 +265,16 @@ public record ServerOptions(
             startupModels = List.of(pinned);
         }
 
+        /** Limits the requests in flight to all models together and the bytes of their inputs; 0 for no limit. */
+        public void limits(long requests, long bytes) {
+            limits = Optional.of(new AdmissionLimits(requests, bytes));
+        }
+
+        /** Limits the requests in flight to each version of a model and the bytes of their inputs; 0 for no limit. */
+        public void modelLimits(long requests, long bytes) {
+            modelLimits = new AdmissionLimits(requests, bytes);
+        }
+
         /** Adds a setting of a backend, or replaces its value; the name of the backend is empty for all. */
         public void backendSetting(String backend, String key, String value) {
             backendSettings.computeIfAbsent(backend, _ -> new HashMap<>()).put(key, value);
