@@ -59,10 +59,9 @@ public final class TimerThread implements Timer, AutoCloseable {
         while (!closed) {
             long now = nanoTime.getAsLong();
             long pause = timeouts.runExpired(now);
-            if (pause == Long.MAX_VALUE) {
-                LockSupport.park(this);
-            } else if (pause > 0) {
-                LockSupport.parkNanos(this, pause - (nanoTime.getAsLong() - now));
+            long rest = pause == Long.MAX_VALUE ? pause : pause - (nanoTime.getAsLong() - now);
+            if (rest > 0 && !closed) { // again: an action, or the wait for a lock, may have used the permit of a close
+                LockSupport.parkNanos(this, rest);
             }
         }
     }

@@ -8,6 +8,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 @org.junit.jupiter.api.Timeout(60)
@@ -51,6 +52,22 @@ final class TimerThreadTest {
         timer.close();
 
         assertThat(thread.get().isAlive()).isFalse();
+    }
+
+    /** A thread that waits for a lock uses permits, too. */
+    @Test
+    void endsThoughAnotherWaitUsesThePermitOfTheClose() throws InterruptedException {
+        CountDownLatch waiting = new CountDownLatch(1);
+        TimerThread timer = new TimerThread(() -> {
+            if (waiting.getCount() > 0) {
+                waiting.countDown();
+                LockSupport.park();
+            }
+            return 0;
+        });
+        waiting.await();
+
+        timer.close();
     }
 
     @Test
