@@ -141,7 +141,7 @@ public final class PythonSection {
                 WaitingLoad waiting = waiting("1 MB x 1, a thread waits", server, PythonModels.IDENTITY, LARGE, 1)) {
             bench.run(
                     new SharedCeilingComparison(
-                            List.of(new Subject(waiting, new Goal.RateAtLeast(0.6)), new Subject(socket, Goal.NONE)),
+                            List.of(new Subject(waiting, new Goal.RateAtLeast(0.6)), new Subject(socket, Goal.none())),
                             memory),
                     pace,
                     table);

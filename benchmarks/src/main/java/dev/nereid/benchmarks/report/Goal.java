@@ -6,8 +6,10 @@ import java.util.concurrent.TimeUnit;
 
 /** The goal of a workload relative to a ceiling. Immutable. */
 public sealed interface Goal {
-    /** The ceiling is for orientation. */
-    Goal NONE = new None();
+    /** Returns the goal of a ceiling that is for orientation. */
+    static Goal none() {
+        return new None();
+    }
 
     /** Returns how the subject compares with the ceiling, in this goal's own measure: by default, the ratio of the rates. */
     default double compare(Sample subject, Sample ceiling) {

@@ -27,8 +27,8 @@ public record BuildComparison(Workload fresh, Workload old, Workload repeated) {
     /** Measures all in rotation. Blocks. */
     public void run(Pace pace, Table table) throws IOException, InterruptedException {
         List<List<Sample>> samples = Rounds.measure(List.of(fresh, old, repeated), pace, true);
-        double change = Rounds.compare(Goal.NONE, samples.get(0), samples.get(1));
-        double chance = Rounds.compare(Goal.NONE, samples.get(2), samples.get(1));
+        double change = Rounds.compare(Goal.none(), samples.get(0), samples.get(1));
+        double chance = Rounds.compare(Goal.none(), samples.get(2), samples.get(1));
         table.add(
                 fresh.name(),
                 Figures.rate(rate(samples.get(1))),

@@ -22,9 +22,9 @@ record IdentityLoad(InferBody body, String size, int concurrency, Goal httpGoal,
             small(1),
             small(8),
             small(64),
-            large(1, Goal.NONE, Goal.NONE),
+            large(1, Goal.none(), Goal.none()),
             large(8, new Goal.RateAtLeast(1.5), new Goal.RateAtLeast(0.9)),
-            large(64, Goal.NONE, Goal.NONE));
+            large(64, Goal.none(), Goal.none()));
 
     private static IdentityLoad small(int concurrency) {
         return new IdentityLoad(SMALL, "1 KB", concurrency, new Goal.RateAtLeast(0.8), new Goal.RateAtLeast(0.9));

@@ -47,7 +47,7 @@ final class JsonSection {
         try (NereidProcess server = NereidProcess.start(bench, Launch.withExamples(bench, repository));
                 EchoProcess echo = EchoProcess.start(bench, server.jvm(), EchoMain.HTTP_ECHO)) {
             server.awaitOk(Exchange.post(NereidProcess.inferPath(MODEL), BODY));
-            measure(bench, 1, Goal.NONE, server, echo, table);
+            measure(bench, 1, Goal.none(), server, echo, table);
             measure(bench, 64, new Goal.RateAtLeast(0.35), server, echo, table);
         }
         return table;

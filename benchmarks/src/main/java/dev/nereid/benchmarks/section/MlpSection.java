@@ -52,7 +52,7 @@ final class MlpSection {
         try (NereidProcess server = NereidProcess.start(bench, Launch.withExamples(bench, repository));
                 EchoProcess echo = EchoProcess.start(bench, server.jvm(), EchoMain.HTTP_ECHO)) {
             check(server, file.get());
-            measure(bench, 1, Goal.NONE, file.get(), server, echo, table);
+            measure(bench, 1, Goal.none(), file.get(), server, echo, table);
             measure(bench, 64, new Goal.RateAtLeast(0.35), file.get(), server, echo, table);
         }
         return table;
@@ -83,7 +83,7 @@ final class MlpSection {
                                     new Ceiling(
                                             Wrk.on("Vert.x echo, request.body()", bench, connections, ONE, echoUrl),
                                             goal),
-                                    new Ceiling(batch, Goal.NONE))),
+                                    new Ceiling(batch, Goal.none()))),
                     table);
         }
     }

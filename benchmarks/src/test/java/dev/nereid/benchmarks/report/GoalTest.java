@@ -75,9 +75,9 @@ final class GoalTest {
 
     @Test
     void noGoalOnlyShowsTheRatio() {
-        double comparison = Goal.NONE.compare(new Sample(250, 1, 1), CEILING);
+        double comparison = Goal.none().compare(new Sample(250, 1, 1), CEILING);
 
-        assertThat(Goal.NONE.show(comparison)).isEqualTo("0.25 x");
-        assertThat(Goal.NONE.verdict(comparison)).isEmpty();
+        assertThat(Goal.none().show(comparison)).isEqualTo("0.25 x");
+        assertThat(Goal.none().verdict(comparison)).isEmpty();
     }
 }

@@ -22,7 +22,7 @@ final class CeilingComparisonTest {
     @Test
     void warmsAllUpOnceAndThenMeasuresRoundRobin() throws IOException, InterruptedException {
         CeilingComparison contest = new CeilingComparison(
-                contender("server", 1, 1, 1, 1), List.of(new Ceiling(contender("echo", 2, 2, 2, 2), Goal.NONE)));
+                contender("server", 1, 1, 1, 1), List.of(new Ceiling(contender("echo", 2, 2, 2, 2), Goal.none())));
 
         contest.run(PACE, CeilingComparison.table("title"));
 

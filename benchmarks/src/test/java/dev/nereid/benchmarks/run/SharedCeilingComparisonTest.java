@@ -21,8 +21,8 @@ final class SharedCeilingComparisonTest {
     void startsEachRoundWithAnotherWorkload() throws IOException, InterruptedException {
         SharedCeilingComparison contest = new SharedCeilingComparison(
                 List.of(
-                        new Subject(contender("a", 1, 1, 1), Goal.NONE),
-                        new Subject(contender("b", 1, 1, 1), Goal.NONE)),
+                        new Subject(contender("a", 1, 1, 1), Goal.none()),
+                        new Subject(contender("b", 1, 1, 1), Goal.none())),
                 contender("echo", 2, 2, 2));
 
         contest.run(new Pace(Duration.ofSeconds(7), Duration.ofSeconds(2), 2), CeilingComparison.table("title"));
