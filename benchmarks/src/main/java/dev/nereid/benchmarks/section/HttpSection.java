@@ -53,8 +53,8 @@ final class HttpSection {
         ceilings.add(new Ceiling(
                 wrk(bench, load, "Vert.x echo, request.body()", echo.url(HttpEcho.WHOLE)), load.httpGoal()));
         if (load.isLarge()) {
-            ceilings.add(
-                    new Ceiling(wrk(bench, load, "Vert.x echo, chunk by chunk", echo.url(HttpEcho.CHUNKS)), Goal.none()));
+            ceilings.add(new Ceiling(
+                    wrk(bench, load, "Vert.x echo, chunk by chunk", echo.url(HttpEcho.CHUNKS)), Goal.none()));
         }
         return ceilings;
     }
