@@ -59,12 +59,18 @@ final class CallAdmission {
         this.refusals = refusals;
     }
 
+    /** Resets streams of gRPC. */
+    interface StreamReset {
+        /** Reports a reset of a stream to gRPC, as if the client had sent it. */
+        void reset(ChannelHandlerContext ctx, int streamId, long errorCode) throws Http2Exception;
+    }
+
     /**
      * Refuses a call that exceeds a limit, before gRPC sees it. Resets a stream if its request ends with trailers: gRPC
      * clients send none, and gRPC would begin a second call on the same stream. Returns whether the call was refused or
      * reset.
      */
-    boolean refusesHeaders(ChannelHandlerContext ctx, int streamId, Http2Headers headers, LimitingFrameListener grpc)
+    boolean refusesHeaders(ChannelHandlerContext ctx, int streamId, Http2Headers headers, StreamReset grpc)
             throws Http2Exception {
         Http2Stream stream = http2.connection().stream(streamId);
         if (stream.isTrailersReceived()) {

@@ -18,7 +18,7 @@ import io.netty.handler.codec.http2.Http2Stream;
  * Passes a client's HTTP/2 frames through the connection's checks before gRPC. Confined to the event loop of the
  * connection.
  */
-final class LimitingFrameListener extends Http2FrameListenerDecorator {
+final class LimitingFrameListener extends Http2FrameListenerDecorator implements CallAdmission.StreamReset {
     /** The maximum ratio of a buffer's capacity to the frame that keeps it in use. */
     private static final long MAX_WASTE = 8;
 
@@ -172,8 +172,8 @@ final class LimitingFrameListener extends Http2FrameListenerDecorator {
         }
     }
 
-    /** Reports a reset of a stream to gRPC, as if the client had sent it. */
-    void reset(ChannelHandlerContext ctx, int streamId, long errorCode) throws Http2Exception {
+    @Override
+    public void reset(ChannelHandlerContext ctx, int streamId, long errorCode) throws Http2Exception {
         super.onRstStreamRead(ctx, streamId, errorCode);
     }
 

@@ -64,10 +64,23 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
      */
     private static final int MAX_OPERATIONS_AT_ONCE = 2;
 
+    /** An event loop that serves accepted connections. */
+    interface Listener {
+        /** Returns its idle connections. May be called on any thread. */
+        IdleConnections idle();
+
+        /**
+         * Runs a task on the event loop. May be called on any thread.
+         *
+         * @return whether the task will run; {@code false} if the event loop has ended
+         */
+        boolean execute(Runnable task);
+    }
+
     private final RecvByteBufAllocator readBuffers =
             new AdaptiveRecvByteBufAllocator().maxMessagesPerRead(MAX_OPERATIONS_AT_ONCE);
     private final ConnectionLimiter limiter;
-    private final List<EventLoopServer> servers = new CopyOnWriteArrayList<>();
+    private final List<Listener> servers = new CopyOnWriteArrayList<>();
     private volatile @Nullable Channel listening;
     private final AtomicInteger open = new AtomicInteger();
     private final AtomicLong refused = new AtomicLong();
@@ -107,7 +120,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     /** Adds an event loop that serves accepted connections. May be called on any thread. */
-    void add(EventLoopServer server) {
+    void add(Listener server) {
         servers.add(server);
     }
 
@@ -306,12 +319,12 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     private boolean closeIdle(Runnable next) {
-        Optional<EventLoopServer> port = longestIdle();
+        Optional<Listener> port = longestIdle();
         return port.isPresent() && closeIdle(port.get(), () -> true, next);
     }
 
     /** Makes an event loop close an idle connection. It does so if that is still needed when the task runs. */
-    private static boolean closeIdle(EventLoopServer port, BooleanSupplier isNeeded, Runnable next) {
+    private static boolean closeIdle(Listener port, BooleanSupplier isNeeded, Runnable next) {
         IdleConnections idle = port.idle();
         idle.requestEviction();
         boolean isSubmitted = port.execute(() -> {
@@ -348,9 +361,9 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     /** Returns the event loop of the connection that has been idle for the longest time. */
-    private Optional<EventLoopServer> longestIdle() {
-        EventLoopServer found = null;
-        for (EventLoopServer port : servers) {
+    private Optional<Listener> longestIdle() {
+        Listener found = null;
+        for (Listener port : servers) {
             if (port.idle().mayExist()
                     && (found == null
                             || port.idle().oldestSince() - found.idle().oldestSince() < 0)) {

@@ -47,7 +47,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>{@link ConnectionDrain} closes them, {@link IdleConnections} selects those to evict.
  */
-public final class EventLoopServer {
+public final class EventLoopServer implements ConnectionAcceptor.Listener, ServerConnection.Port {
     private static final Logger LOG = LoggerFactory.getLogger(EventLoopServer.class);
     private static final WriteBufferWaterMark UNSENT =
             new WriteBufferWaterMark(ServerConnection.MAX_UNSENT_BYTES / 2, ServerConnection.MAX_UNSENT_BYTES);
@@ -178,20 +178,21 @@ public final class EventLoopServer {
     }
 
     /** Returns the time of the last clock reading. It is no more than a second ago. */
-    long now() {
+    @Override
+    public long now() {
         if (drain.isClosing()) {
             now = clock.getAsLong();
         }
         return now;
     }
 
-    /** Returns whether responses announce the end of their connections. */
-    boolean isClosing() {
+    @Override
+    public boolean isClosing() {
         return drain.isClosing();
     }
 
-    /** Returns whether connections are closed as soon as they have no request. */
-    boolean isDrained() {
+    @Override
+    public boolean isDrained() {
         return drain.isDrained();
     }
 
@@ -269,8 +270,8 @@ public final class EventLoopServer {
         request.connection().close();
     }
 
-    /** Counts a request that a connection has refused, without a known path. */
-    void countRefusal(int status) {
+    @Override
+    public void countRefusal(int status) {
         refusals.refused("", RefusalCause.MALFORMED, status);
     }
 
@@ -378,7 +379,8 @@ public final class EventLoopServer {
     // Eviction.
 
     /** Runs a task on the event loop, unless that has ended. May be called on any thread. */
-    boolean execute(Runnable task) {
+    @Override
+    public boolean execute(Runnable task) {
         try {
             loop.execute(task);
             return true;
@@ -388,7 +390,8 @@ public final class EventLoopServer {
     }
 
     /** Returns the connections that may be evicted. May be called on any thread. */
-    IdleConnections idle() {
+    @Override
+    public IdleConnections idle() {
         return idle;
     }
 }

@@ -46,7 +46,22 @@ final class ServerConnection implements IdleConnections.Connection {
 
     private static final long NOT_LINGERING = Long.MAX_VALUE;
 
-    private final EventLoopServer server;
+    /** The event loop's server: its clock and its drain state. */
+    interface Port {
+        /** Returns the time in nanoseconds, which may be a second old. */
+        long now();
+
+        /** Returns whether responses announce the end of their connections. */
+        boolean isClosing();
+
+        /** Returns whether connections are closed as soon as they have no request. */
+        boolean isDrained();
+
+        /** Counts a request that a connection has refused, without a known path. */
+        void countRefusal(int status);
+    }
+
+    private final Port server;
     private final Channel channel;
     private final ConnectionDeadlines deadlines;
     private final RequestDecoder decoder;
@@ -70,7 +85,7 @@ final class ServerConnection implements IdleConnections.Connection {
      * @param isAcceptedDuringDrain whether the drain had begun before
      */
     ServerConnection(
-            EventLoopServer server,
+            Port server,
             Channel channel,
             HttpTimeouts timeouts,
             @Nullable TrailingHeaderSpace blanks,
