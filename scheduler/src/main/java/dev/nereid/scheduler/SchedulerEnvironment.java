@@ -8,7 +8,7 @@ import dev.nereid.scheduler.admission.AdmissionCounts;
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.client.WaitingCalls;
-import dev.nereid.scheduler.handle.StackReserve;
+import dev.nereid.scheduler.memory.StackReserve;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.time.Timer;
 import java.time.InstantSource;

@@ -2,8 +2,8 @@ package dev.nereid.scheduler.cache;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.scheduler.handle.StackReserve;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.memory.StackReserve;
 import dev.nereid.scheduler.request.FinishedResponse;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;

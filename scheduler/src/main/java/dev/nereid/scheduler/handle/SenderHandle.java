@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.handle;
 
+import dev.nereid.scheduler.memory.StackReserve;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Fence;

@@ -2,7 +2,7 @@ package dev.nereid.scheduler.instance;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.scheduler.handle.StackReserve;
+import dev.nereid.scheduler.memory.StackReserve;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;

@@ -13,7 +13,7 @@ import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.call.CallChain;
 import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.scheduler.client.RunningExecution;
-import dev.nereid.scheduler.handle.StackReserve;
+import dev.nereid.scheduler.memory.StackReserve;
 import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.server.repository.ModelKey;

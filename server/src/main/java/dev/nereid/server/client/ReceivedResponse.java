@@ -3,7 +3,7 @@ package dev.nereid.server.client;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.parameter.ParameterView;
-import dev.nereid.scheduler.handle.StackReserve;
+import dev.nereid.scheduler.memory.StackReserve;
 import dev.nereid.server.response.HeldResponse;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.Parameters;

@@ -1,4 +1,4 @@
-package dev.nereid.scheduler.handle;
+package dev.nereid.scheduler.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package dev.nereid.scheduler.handle;
+package dev.nereid.scheduler.memory;
 
 import java.lang.classfile.ClassFile;
 import java.lang.constant.ClassDesc;
