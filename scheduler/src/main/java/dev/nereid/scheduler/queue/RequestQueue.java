@@ -150,7 +150,9 @@ public final class RequestQueue implements RequestIntake {
         } finally {
             lock.unlock();
         }
-        schedule(next, handle);
+        if (next != null) {
+            schedule(next, List.of(entry), handle);
+        }
         return handle == null ? outcome : handle;
     }
 
@@ -198,27 +200,35 @@ public final class RequestQueue implements RequestIntake {
         } finally {
             lock.unlock();
         }
-        schedule(next, handle);
+        if (next != null) {
+            schedule(next, entries, handle);
+        }
         return handle;
     }
 
-    /** Schedules the timeout. If that fails, the instance's own thread executes the batch: the caller does not. */
-    private void schedule(@Nullable Deadline next, @Nullable InstanceHandle acquired) {
+    /**
+     * Schedules the timeout. If that fails, the caller completes the requests of the entries, and the own thread of the
+     * acquired instance executes its batch.
+     */
+    private void schedule(Deadline next, List<QueueEntry> entries, @Nullable InstanceHandle acquired) {
         boolean scheduled = false;
         try {
             deadlineTimer.schedule(next);
             scheduled = true;
         } finally {
-            if (!scheduled && acquired != null) {
-                reclaim(acquired);
+            if (!scheduled) {
+                retract(entries, acquired);
             }
         }
     }
 
-    private void reclaim(InstanceHandle acquired) {
+    private void retract(List<QueueEntry> entries, @Nullable InstanceHandle acquired) {
         lock.lock();
         try {
-            idleInstances.reclaim(acquired);
+            entries.forEach(requests::remove); // before the instance takes them
+            if (acquired != null) {
+                idleInstances.reclaim(acquired);
+            }
         } finally {
             lock.unlock();
         }
