@@ -151,8 +151,11 @@ final class ReadyAction {
     }
 
     private void run(Registration next) {
-        runSafely("action of backend failed", next.action);
-        release(next);
+        try {
+            runSafely("action of backend failed", next.action);
+        } finally {
+            release(next);
+        }
     }
 
     private void runSafely(String failure, Runnable code) {

@@ -74,7 +74,15 @@ final class CacheLookup implements LookupObserver {
 
     @Override
     public void found(CacheEntry entry) {
-        StackReserve.require();
+        boolean hasStack = false;
+        try {
+            StackReserve.require();
+            hasStack = true;
+        } finally {
+            if (!hasStack) { // it belongs to this call
+                entry.close();
+            }
+        }
         if (!completed.compareAndSet(false, true)) {
             entry.close();
             return;

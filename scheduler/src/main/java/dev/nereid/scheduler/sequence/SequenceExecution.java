@@ -103,7 +103,7 @@ final class SequenceExecution implements Executable, Runnable {
         return release;
     }
 
-    /** Adds this execution behind those that were released before; returns the first of all. */
+    /** Adds this execution behind the released ones; returns the first of all. */
     private Runnable behind(@Nullable Runnable before) {
         if (before instanceof SequenceExecution first) {
             first.last.next = this;
