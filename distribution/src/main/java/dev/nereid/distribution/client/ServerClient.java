@@ -25,7 +25,10 @@ import java.util.regex.Pattern;
 public final class ServerClient implements AutoCloseable {
     private static final Duration MAX_CONNECT_TIME = Duration.ofSeconds(10);
 
-    /** The time without a response before the client asks for the health, and the time that this may take. */
+    /**
+     * The time without a response before the client asks for the health, and the time that this may take. Half of the
+     * request's timeout if that is shorter.
+     */
     private static final Duration MAX_SILENCE = Duration.ofSeconds(10);
 
     private static final String LIVE = "/v2/health/live";
@@ -45,7 +48,8 @@ public final class ServerClient implements AutoCloseable {
     /** Creates a client with another time before the request for health. */
     ServerClient(ClientOptions options, Duration maxSilence) {
         this.options = options;
-        this.maxSilence = maxSilence;
+        Duration half = options.timeout().dividedBy(2);
+        this.maxSilence = half.compareTo(maxSilence) < 0 ? half : maxSilence;
         http = HttpClient.newBuilder()
                 .version(HttpClient.Version.HTTP_1_1)
                 .connectTimeout(
@@ -131,7 +135,7 @@ public final class ServerClient implements AutoCloseable {
         try {
             http.send(request(LIVE).timeout(maxSilence).GET().build(), BodyHandlers.discarding());
         } catch (IOException e) {
-            throw RequestErrors.silent(options.url(), maxSilence, e);
+            throw RequestErrors.silent(options.url(), maxSilence.multipliedBy(2), e);
         }
     }
 
