@@ -24,13 +24,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class AsyncFunctionBackend extends FunctionBackend<AsyncTensorFunction> {
     AsyncFunctionBackend(AsyncTensorFunction function) {
-        super(
-                function,
-                BackendTraits.DEFAULT.withExecution(function.execution()).withMaxDeferred(function.maxDeferred()),
-                false,
-                function::completion,
-                function::open,
-                AsyncTensorFunction::close);
+        super(function, BackendTraits.DEFAULT.withMaxDeferred(function.maxDeferred()), false, function::open);
     }
 
     @Override

@@ -3,11 +3,9 @@ package dev.nereid.spi.function;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendException;
-import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
-import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionStage;
@@ -22,19 +20,7 @@ import java.util.concurrent.CompletionStage;
  *
  * @since 1.0
  */
-public interface AsyncTensorFunction extends BackendProvider {
-    /**
-     * Returns the name of the backend in a model's configuration ({@code backend: "…"}).
-     *
-     * @return the name: lower-case letters, digits, {@code _} and {@code -}; as in {@link BackendFunction#name()}
-     *     unless overridden
-     * @throws IllegalStateException if the class lacks both this method and the annotation, or if its annotations
-     *     declare a setting that no model can have
-     */
-    @Override
-    default String name() {
-        return FunctionDeclaration.of(getClass()).name();
-    }
+public non-sealed interface AsyncTensorFunction extends FunctionProvider {
 
     /**
      * Starts to compute the response of one request. Called as {@link TensorFunction#apply}, but must not block: the
@@ -51,17 +37,6 @@ public interface AsyncTensorFunction extends BackendProvider {
      *     they by any other exception
      */
     CompletionStage<?> apply(InferenceRequest request, ModelContext model);
-
-    /**
-     * Returns the kind of execution: how long {@link #apply} holds its thread. Called once, when the backend is
-     * created, on a control thread.
-     *
-     * @return {@link BackendTraits.Execution#LONG}, as by default: one thread for each instance;
-     *     {@link BackendTraits.Execution#SHORT} as of {@link TensorFunction#execution()}
-     */
-    default BackendTraits.Execution execution() {
-        return BackendTraits.Execution.LONG;
-    }
 
     /**
      * Returns how many batches of one instance may wait for their stages. Called once, when the backend is created, on
@@ -86,39 +61,6 @@ public interface AsyncTensorFunction extends BackendProvider {
      */
     default AsyncTensorFunction open(ModelContext model) {
         return this;
-    }
-
-    /**
-     * Frees the resources of an opened function. Called once on the result of {@link #open}, on a control thread, when no
-     * request uses it any more. Never called on a function that returned itself: the load fails if that has such a method.
-     * Does nothing by default.
-     */
-    default void close() {}
-
-    /**
-     * Returns the tensors and the batching of the models of this function. The configuration of a model may leave out
-     * these settings, and must not contradict them: its load fails otherwise. Called on control threads, several times
-     * for each load and for several models at once; returns the same each time.
-     *
-     * @return inputs and outputs without batch dimension, and the largest batch that a configuration may ask for, which
-     *     also applies where it has none; the transaction policy does not count, since a function gives one response to
-     *     each request. Unless overridden, the declarations of the class's annotations; {@link ModelCompletion#EMPTY}
-     *     if they declare nothing
-     * @throws IllegalStateException as {@link #name()}
-     */
-    default ModelCompletion completion() {
-        return FunctionDeclaration.completion(getClass());
-    }
-
-    /**
-     * Returns what {@link #completion()} returns, where that depends on the model. Makes nothing that has to be closed.
-     *
-     * @param model the model, as far as it is configured
-     * @return the result of {@link #completion()} by default
-     * @throws BackendException if the function cannot serve the model; its load fails with this error
-     */
-    default ModelCompletion completion(ModelContext model) {
-        return completion();
     }
 
     /**

@@ -2,7 +2,6 @@ package dev.nereid.spi.function;
 
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
-import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
@@ -12,37 +11,27 @@ import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import java.lang.System.Logger.Level;
 import java.util.Optional;
-import java.util.function.Consumer;
 import java.util.function.Function;
 
 /** The backend around a function, which is opened for each model. Immutable. */
-abstract class FunctionBackend<F extends BackendProvider> implements Backend {
+abstract class FunctionBackend<F extends FunctionProvider> implements Backend {
     private final F function;
     private final BackendTraits traits;
     private final boolean isDecoupled;
-    private final Function<ModelContext, ModelCompletion> completion;
     private final Function<ModelContext, F> open;
-    private final Consumer<F> close;
 
     /**
      * Creates the backend.
      *
+     * @param traits the traits beside the kind of execution
      * @param isDecoupled whether the function requires decoupled models
-     * @param completion the function's completion of a model
+     * @param open opens the function for a model
      */
-    FunctionBackend(
-            F function,
-            BackendTraits traits,
-            boolean isDecoupled,
-            Function<ModelContext, ModelCompletion> completion,
-            Function<ModelContext, F> open,
-            Consumer<F> close) {
+    FunctionBackend(F function, BackendTraits traits, boolean isDecoupled, Function<ModelContext, F> open) {
         this.function = function;
-        this.traits = traits.withParallelInstances();
+        this.traits = traits.withExecution(function.execution()).withParallelInstances();
         this.isDecoupled = isDecoupled;
-        this.completion = completion;
         this.open = open;
-        this.close = close;
     }
 
     abstract ModelInstance instance(F opened, ModelContext context);
@@ -55,7 +44,7 @@ abstract class FunctionBackend<F extends BackendProvider> implements Backend {
     @Override
     public final Optional<ModelCompletion> complete(ModelContext context) {
         Optional<ModelCompletion> completed =
-                FunctionCompletion.of(function, completion.apply(context), context.settings());
+                FunctionCompletion.of(function, function.completion(context), context.settings());
         boolean saysNothing = completed.isEmpty()
                 && context.settings().inputs().isEmpty()
                 && context.settings().outputs().isEmpty();
@@ -142,7 +131,7 @@ abstract class FunctionBackend<F extends BackendProvider> implements Backend {
         @Override
         public void close() {
             if (!isItself(opened)) {
-                close.accept(opened);
+                opened.close();
             }
         }
     }

@@ -23,9 +23,6 @@ import org.jspecify.annotations.Nullable;
 
 /** A class in source form that has annotations of a function. Confined to the compilation. */
 final class FunctionElement {
-    private static final List<Class<?>> FUNCTIONS =
-            List.of(TensorFunction.class, AsyncTensorFunction.class, StreamingFunction.class);
-
     private final TypeElement type;
     private final Elements elements;
     private final Types types;
@@ -112,7 +109,7 @@ final class FunctionElement {
      */
     boolean isNameless() {
         return (type.getKind() == ElementKind.CLASS || type.getKind() == ElementKind.RECORD)
-                && FUNCTIONS.stream().anyMatch(this::isA)
+                && isA(FunctionProvider.class)
                 && type.getAnnotation(BackendFunction.class) == null
                 && !hasName()
                 && problemsOfClass().isEmpty();
@@ -124,8 +121,7 @@ final class FunctionElement {
                 .filter(method -> method.getSimpleName().contentEquals("name")
                         && method.getParameters().isEmpty())
                 .map(method -> (TypeElement) method.getEnclosingElement())
-                .anyMatch(owner -> FUNCTIONS.stream()
-                        .noneMatch(function -> owner.getQualifiedName().contentEquals(function.getName())));
+                .anyMatch(owner -> !owner.getQualifiedName().contentEquals(FunctionProvider.class.getName()));
     }
 
     private List<FunctionDeclaration.Problem> problemsOfClass() {
@@ -151,7 +147,7 @@ final class FunctionElement {
             problems.add(problem("on a class without a public constructor without parameters (found: " + constructors()
                     + "; expected: public " + type.getSimpleName() + "())"));
         }
-        if (!hasUnknownSupertype(type) && FUNCTIONS.stream().noneMatch(this::isA)) {
+        if (!hasUnknownSupertype(type) && !isA(FunctionProvider.class)) {
             problems.add(problem("on a class that implements "
                     + (type.getInterfaces().isEmpty() ? "nothing" : type.getInterfaces())
                     + " (expected: TensorFunction,"

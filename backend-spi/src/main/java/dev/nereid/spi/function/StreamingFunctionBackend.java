@@ -9,13 +9,7 @@ import dev.nereid.spi.ResponseSender;
 /** The backend around a {@link StreamingFunction}. Immutable. */
 final class StreamingFunctionBackend extends FunctionBackend<StreamingFunction> {
     StreamingFunctionBackend(StreamingFunction function) {
-        super(
-                function,
-                BackendTraits.DEFAULT.withExecution(function.execution()),
-                true,
-                function::completion,
-                function::open,
-                StreamingFunction::close);
+        super(function, BackendTraits.DEFAULT, true, function::open);
     }
 
     @Override

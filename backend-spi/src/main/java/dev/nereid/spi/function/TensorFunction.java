@@ -3,11 +3,8 @@ package dev.nereid.spi.function;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendException;
-import dev.nereid.spi.BackendProvider;
-import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
-import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
 
 /**
@@ -64,19 +61,7 @@ import dev.nereid.spi.ModelContext;
  *
  * @since 1.0
  */
-public interface TensorFunction extends BackendProvider {
-    /**
-     * Returns the name of the backend in a model's configuration ({@code backend: "…"}).
-     *
-     * @return the name: lower-case letters, digits, {@code _} and {@code -}; as in {@link BackendFunction#name()}
-     *     unless overridden
-     * @throws IllegalStateException if the class lacks both this method and the annotation, or if its annotations
-     *     declare a setting that no model can have
-     */
-    @Override
-    default String name() {
-        return FunctionDeclaration.of(getClass()).name();
-    }
+public non-sealed interface TensorFunction extends FunctionProvider {
 
     /**
      * Computes the response of one request. Called by one thread at a time for each instance of a model, and by
@@ -91,18 +76,6 @@ public interface TensorFunction extends BackendProvider {
     void apply(InferenceRequest request, ModelContext model);
 
     /**
-     * Returns the kind of execution: how long {@link #apply} holds its thread. Called once, when the backend is created, on
-     * a control thread.
-     *
-     * @return {@link BackendTraits.Execution#LONG}, as by default: one thread for each instance;
-     *     {@link BackendTraits.Execution#SHORT} for a function that takes microseconds and never blocks: threads that
-     *     serve the network may call it, and one that does not return stops all of their connections
-     */
-    default BackendTraits.Execution execution() {
-        return BackendTraits.Execution.LONG;
-    }
-
-    /**
      * Opens the function for one model. Called once for each load of a version, on a control thread that may block.
      *
      * <p>Resources of the function for one model are made here, from its files, its parameters and its other services.
@@ -115,39 +88,6 @@ public interface TensorFunction extends BackendProvider {
      */
     default TensorFunction open(ModelContext model) {
         return this;
-    }
-
-    /**
-     * Frees the resources of an opened function. Called once on the result of {@link #open}, on a control thread, when no
-     * request uses it any more. Never called on a function that returned itself: the load fails if that has such a method.
-     * Does nothing by default.
-     */
-    default void close() {}
-
-    /**
-     * Returns the tensors and the batching of the models of this function. The configuration of a model may leave out
-     * these settings, and must not contradict them: its load fails otherwise. Called on control threads, several times
-     * for each load and for several models at once; returns the same each time.
-     *
-     * @return inputs and outputs without batch dimension, and the largest batch that a configuration may ask for, which
-     *     also applies where it has none; the transaction policy does not count, since a function gives one response to
-     *     each request. Unless overridden, the declarations of the class's annotations; {@link ModelCompletion#EMPTY}
-     *     if they declare nothing
-     * @throws IllegalStateException as {@link #name()}
-     */
-    default ModelCompletion completion() {
-        return FunctionDeclaration.completion(getClass());
-    }
-
-    /**
-     * Returns what {@link #completion()} returns, where that depends on the model. Makes nothing that has to be closed.
-     *
-     * @param model the model, as far as it is configured
-     * @return the result of {@link #completion()} by default
-     * @throws BackendException if the function cannot serve the model; its load fails with this error
-     */
-    default ModelCompletion completion(ModelContext model) {
-        return completion();
     }
 
     /**

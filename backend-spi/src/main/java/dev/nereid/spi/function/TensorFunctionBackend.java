@@ -8,13 +8,7 @@ import dev.nereid.spi.ModelInstance;
 /** The backend around a {@link TensorFunction}. Immutable. */
 final class TensorFunctionBackend extends FunctionBackend<TensorFunction> {
     TensorFunctionBackend(TensorFunction function) {
-        super(
-                function,
-                BackendTraits.DEFAULT.withExecution(function.execution()),
-                false,
-                function::completion,
-                function::open,
-                TensorFunction::close);
+        super(function, BackendTraits.DEFAULT, false, function::open);
     }
 
     @Override

@@ -52,6 +52,7 @@ import dev.nereid.spi.cache.InsertObserver;
 import dev.nereid.spi.cache.LookupObserver;
 import dev.nereid.spi.cache.ResponseCache;
 import dev.nereid.spi.function.AsyncTensorFunction;
+import dev.nereid.spi.function.FunctionProvider;
 import dev.nereid.spi.function.StreamingFunction;
 import dev.nereid.spi.function.TensorFunction;
 import dev.nereid.spi.storage.ModelStorage;
@@ -122,7 +123,7 @@ final class PluginBoundaryCompletenessTest {
 
     /** Called by the SPI's own classes, which the server sees as a backend, a model and an instance. */
     private static final Set<Class<?>> CALLED_BY_THE_SPI =
-            Set.of(AsyncTensorFunction.class, StreamingFunction.class, TensorFunction.class);
+            Set.of(FunctionProvider.class, AsyncTensorFunction.class, StreamingFunction.class, TensorFunction.class);
 
     private static final Set<Class<?>> IMPLEMENTED_BY_THE_SERVER = Set.of(
             AllocatedMemory.class,
