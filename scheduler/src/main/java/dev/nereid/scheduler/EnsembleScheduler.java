@@ -39,7 +39,14 @@ public final class EnsembleScheduler implements Scheduler {
     private final EnsembleIntake intake;
     private final RequestSubmitter submitter;
 
-    private EnsembleScheduler(
+    /**
+     * Creates a scheduler without requests, which accepts requests at once.
+     *
+     * @param plan the data flow of the ensemble
+     * @param limits the limits of requests and input bytes in flight
+     * @param meter the statistics of the version, which may outlive the scheduler
+     */
+    public EnsembleScheduler(
             EnsemblePlan plan,
             StepModels steps,
             AdmissionLimits limits,
@@ -67,23 +74,6 @@ public final class EnsembleScheduler implements Scheduler {
                 environment.cache(),
                 environment.calls(),
                 null);
-    }
-
-    /**
-     * Starts a scheduler without requests.
-     *
-     * @param plan the data flow of the ensemble
-     * @param limits the limits of requests and input bytes in flight
-     * @param meter the statistics of the version, which may outlive the scheduler
-     * @return the scheduler, which accepts requests at once
-     */
-    public static EnsembleScheduler start(
-            EnsemblePlan plan,
-            StepModels steps,
-            AdmissionLimits limits,
-            SchedulerEnvironment environment,
-            ModelMeter meter) {
-        return new EnsembleScheduler(plan, steps, limits, environment, meter);
     }
 
     @Override

@@ -165,15 +165,6 @@ final class OutputChecks {
         }
     }
 
-    /** Allocates memory that the server fills. Failures are thrown to the backend. */
-    static TensorBuffer allocate(ModelScope model, long byteSize) {
-        try {
-            return model.memory().allocate(byteSize);
-        } catch (InferenceException e) {
-            throw SchedulerErrors.of(e);
-        }
-    }
-
     /** Returns an output as clients see it: the same memory, and the shape before {@code reshape}. */
     static Tensor forClient(ModelScope model, OutputSpec output, Tensor tensor) {
         if (!output.reshaped()) {

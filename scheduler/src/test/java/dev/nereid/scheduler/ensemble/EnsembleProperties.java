@@ -65,7 +65,7 @@ class EnsembleProperties {
                     random.nextBoolean()
                             ? new EnsembleLimits(inflight)
                             : new EnsembleLimits(inflight, ensemble.leastBytes()));
-            EnsembleScheduler scheduler = EnsembleScheduler.start(
+            EnsembleScheduler scheduler = new EnsembleScheduler(
                     plan, steps, AdmissionLimits.NONE, environment, new ModelMeter(InstantSource.system()));
             Run run = new Run(ensemble, steps, scheduler, memory);
             List<Sent> sent = new ArrayList<>();

@@ -84,7 +84,7 @@ class EnsembleRunTest {
         Stream.of(outputs).forEach(output -> settings.output(spec(output)));
         steps = new FakeSteps(
                 definitions.stream().map(EnsembleRunTest::settings).toList(), memory);
-        scheduler = EnsembleScheduler.start(
+        scheduler = new EnsembleScheduler(
                 EnsemblePlan.of(settings.build(), definitions, limits),
                 steps,
                 AdmissionLimits.NONE,

@@ -58,11 +58,11 @@ class NestedEnsembleProperties {
         Outer(RandomEnsemble inner, LeakCheckingMemory memory, SchedulerEnvironment environment) {
             this.inner = inner;
             innerSteps = new FakeSteps(inner.stepSettings(), memory);
-            innerScheduler = EnsembleScheduler.start(
+            innerScheduler = new EnsembleScheduler(
                     inner.plan(new EnsembleLimits(0)), innerSteps, AdmissionLimits.NONE, environment, meter());
             ModelSettings last = last();
             outerSteps = new FakeSteps(List.of(inner.settings(), last), memory);
-            scheduler = EnsembleScheduler.start(
+            scheduler = new EnsembleScheduler(
                     EnsemblePlan.of(settings(), definitions(), new EnsembleLimits(0)),
                     new Models(this),
                     AdmissionLimits.NONE,

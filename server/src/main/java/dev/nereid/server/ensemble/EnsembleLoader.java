@@ -98,7 +98,7 @@ public final class EnsembleLoader {
                 environment.cache().map(CacheAccess::background).orElse(Runnable::run));
         SchedulerEnvironment own =
                 environment.with(ResponseCacheSetting.of(config).select(environment.cache(), identity));
-        EnsembleScheduler scheduler = EnsembleScheduler.start(
+        EnsembleScheduler scheduler = new EnsembleScheduler(
                 EnsemblePlan.of(settings, definitions(config, configs), limits(config)),
                 new StepGenerations(models, new ModelRef(key, version), identity, demand),
                 options.limits(),
