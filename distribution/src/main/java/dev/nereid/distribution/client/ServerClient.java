@@ -25,11 +25,8 @@ import java.util.regex.Pattern;
 public final class ServerClient implements AutoCloseable {
     private static final Duration MAX_CONNECT_TIME = Duration.ofSeconds(10);
 
-    /**
-     * The time without a response before the client asks for the health, and the time that this may take. Half of the
-     * request's timeout if that is shorter.
-     */
-    private static final Duration MAX_SILENCE = Duration.ofSeconds(10);
+    /** The time without a response before the client asks for the health, and the time that this may take. */
+    private static final Duration MAX_SILENCE = Duration.ofSeconds(5);
 
     private static final String LIVE = "/v2/health/live";
     private static final int MAX_RESPONSE_BYTES = 64 << 20;
@@ -48,8 +45,7 @@ public final class ServerClient implements AutoCloseable {
     /** Creates a client with another time before the request for health. */
     ServerClient(ClientOptions options, Duration maxSilence) {
         this.options = options;
-        Duration half = options.timeout().dividedBy(2);
-        this.maxSilence = half.compareTo(maxSilence) < 0 ? half : maxSilence;
+        this.maxSilence = maxSilence;
         http = HttpClient.newBuilder()
                 .version(HttpClient.Version.HTTP_1_1)
                 .connectTimeout(
