@@ -68,7 +68,7 @@ final class CacheLookup implements LookupObserver {
             key = made;
             gate.cache().lookup(made, this);
         } catch (Throwable e) { // of the cache
-            missed(e.toString());
+            missed(gate.reason(e));
         }
     }
 
@@ -91,7 +91,7 @@ final class CacheLookup implements LookupObserver {
         try {
             hit = hit(entry);
         } catch (Throwable e) { // of the cache, which returns the content
-            withoutEntry(entry, e.toString());
+            withoutEntry(entry, gate.reason(e));
             return;
         }
         if (hit == null) {

@@ -74,7 +74,7 @@ final class CacheMiss implements CompletionListener {
             CachedResponse.encode(outputs, content);
             gate.cache().insert(key, content.asReadOnly(), insert);
         } catch (Throwable e) { // of the cache
-            insert.failed(e.toString());
+            insert.failed(gate.reason(e));
         }
     }
 

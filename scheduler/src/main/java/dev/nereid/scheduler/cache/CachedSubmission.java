@@ -130,6 +130,12 @@ public final class CachedSubmission {
         return nanoTime.getAsLong();
     }
 
+    /** Returns the text of what a cache has thrown. A fatal error is handled. */
+    String reason(Throwable thrown) {
+        model.fatalErrors().check(thrown);
+        return thrown.toString();
+    }
+
     /** Logs a problem, once a minute at most. */
     void report(String problem) {
         long now = nanoTime.getAsLong();
