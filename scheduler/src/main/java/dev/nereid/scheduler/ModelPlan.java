@@ -111,8 +111,8 @@ public record ModelPlan(
      * @param changed how its sequences are scheduled; empty for none
      */
     public ModelPlan withSequences(Optional<SequencePlan> changed) {
-        boolean again =
+        boolean isIterative =
                 iterative || changed.filter(plan -> plan.batching().iterative()).isPresent();
-        return new ModelPlan(settings, policy, backend, strategy, warmup, limits, again, changed);
+        return new ModelPlan(settings, policy, backend, strategy, warmup, limits, isIterative, changed);
     }
 }

@@ -168,7 +168,7 @@ public final class SteppedScheduler {
         instances.forEach(instance -> instance.register(limiter));
         Warmup none = new Warmup(scope, List.of(), 1);
         InstanceWorker worker = new InstanceWorker(
-                scope, new DeviceInstances(instances), queue.batches(), executions, maxDeferred, none);
+                scope, new DeviceInstances(instances), queue.source(), executions, maxDeferred, none);
         workers.add(worker);
         return worker;
     }

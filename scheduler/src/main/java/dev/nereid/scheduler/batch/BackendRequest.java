@@ -457,19 +457,19 @@ final class BackendRequest extends CheckedRequestView
             int firstItem,
             ExecutionTally tally,
             @Nullable Rescheduler rescheduler) {
-        boolean again = rescheduled && failure == null && !failed;
-        if (rescheduled && !again && scheduled().delivery().channel() instanceof ResponseStream stream) {
+        boolean reschedules = rescheduled && failure == null && !failed;
+        if (rescheduled && !reschedules && scheduled().delivery().channel() instanceof ResponseStream stream) {
             stream.hold(null);
         }
         rescheduled = false;
-        if (again) {
+        if (reschedules) {
             detached = false;
         }
         if (scheduled().isCompleted() || detached) {
             return;
         }
         try {
-            if (again && rescheduler != null && !inputs.isNull()) {
+            if (reschedules && rescheduler != null && !inputs.isNull()) {
                 scheduled().setPosition(rescheduler.newPosition(scheduled()));
                 rescheduled = scheduled().closeActions();
             }

@@ -78,11 +78,6 @@ public final class RequestQueue implements RequestIntake {
         return batches;
     }
 
-    /** Returns the source from which instances take batches; always the same object. */
-    public BatchSource batches() {
-        return batches;
-    }
-
     /**
      * Accepts rescheduled requests from now on. Instances stay while requests may be rescheduled. Called before the
      * first instance is registered.

@@ -61,7 +61,7 @@ final class RequestQueueLincheckTest {
                 () -> NOW,
                 timeouts,
                 null);
-        private final InstanceHandle handle = queue.batches().register(() -> {}, () -> 0);
+        private final InstanceHandle handle = queue.source().register(() -> {}, () -> 0);
         private final Subject expired = new Subject();
         private final Subject unexpired = new Subject();
 
@@ -87,7 +87,7 @@ final class RequestQueueLincheckTest {
         /** An instance takes what there is. */
         @Operation(runOnce = true)
         public void take() {
-            while (queue.batches().poll(handle)) {
+            while (queue.source().poll(handle)) {
                 handle.expired.forEach(Deadline::rejectRequest);
                 handle.expired.clear();
                 for (Executable taken : handle.taken) {

@@ -66,7 +66,7 @@ final class RequestQueueTest {
 
     /** An instance whose thread takes one batch, or ends because the queue stops. */
     private final class Waiter {
-        private final InstanceHandle handle = queue.batches().register(() -> {}, () -> 0);
+        private final InstanceHandle handle = queue.source().register(() -> {}, () -> 0);
         private final Thread thread;
 
         /** How often the thread looked at the clock: once at first, and once each time it woke. */
@@ -80,7 +80,7 @@ final class RequestQueueTest {
         }
 
         private void take() {
-            if (queue.batches().take(handle)) {
+            if (queue.source().take(handle)) {
                 interrupted = Thread.currentThread().isInterrupted();
                 batch = end(handle);
             }
@@ -208,7 +208,7 @@ final class RequestQueueTest {
         Waiter second = idle();
         Waiter third = idle();
 
-        queue.batches().retire(second.handle);
+        queue.source().retire(second.handle);
         assertThat(second.batch()).isEmpty();
         offer("a");
         assertThat(third.batch()).containsExactly("a");
@@ -311,13 +311,13 @@ final class RequestQueueTest {
     @Test
     void piledUpRequestsWaitForAFreeInstance() {
         queue(new BatchPlanner(8, List.of(), 0));
-        InstanceHandle busy = queue.batches().register(() -> {}, () -> 0);
+        InstanceHandle busy = queue.source().register(() -> {}, () -> 0);
         offer("a");
         offer("b");
         offer("c");
         assertThat(queue.waiting()).isEqualTo(3);
 
-        assertThat(queue.batches().poll(busy)).isTrue();
+        assertThat(queue.source().poll(busy)).isTrue();
 
         assertThat(end(busy)).containsExactly("a", "b", "c");
     }
@@ -391,13 +391,13 @@ final class RequestQueueTest {
     @Test
     void servesInOrderOfArrivalOverAllInstances() {
         queue(BatchPlanner.oneByOne());
-        InstanceHandle one = queue.batches().register(() -> {}, () -> 0);
-        InstanceHandle other = queue.batches().register(() -> {}, () -> 0);
+        InstanceHandle one = queue.source().register(() -> {}, () -> 0);
+        InstanceHandle other = queue.source().register(() -> {}, () -> 0);
         List.of("a", "b", "c", "d").forEach(this::offer);
         List<String> order = new ArrayList<>();
 
         for (InstanceHandle handle : List.of(other, one, one, other)) {
-            assertThat(queue.batches().poll(handle)).isTrue();
+            assertThat(queue.source().poll(handle)).isTrue();
             order.addAll(end(handle));
         }
 

@@ -46,7 +46,7 @@ final class RescheduledRequestsTest {
 
     RescheduledRequestsTest() {
         queue.setRescheduledRequests();
-        handle = queue.batches().register(() -> {}, () -> 0);
+        handle = queue.source().register(() -> {}, () -> 0);
     }
 
     @AfterEach
@@ -54,7 +54,7 @@ final class RescheduledRequestsTest {
         assertThat(queue.waiting()).isZero();
         assertThat(scope.drain().count()).isZero();
         queue.stop();
-        assertThat(queue.batches().take(handle)).as("nothing comes back").isFalse();
+        assertThat(queue.source().take(handle)).as("nothing comes back").isFalse();
         memory.close();
     }
 
@@ -72,7 +72,7 @@ final class RescheduledRequestsTest {
     @Test
     void rejectsAllIfNoInstanceIsLeft() {
         List<ScheduledRequest> rescheduled = execute();
-        assertThat(queue.batches().deregister(handle)).isEmpty();
+        assertThat(queue.source().deregister(handle)).isEmpty();
 
         rescheduler().reschedule(NUMBER, rescheduled);
 
@@ -120,7 +120,7 @@ final class RescheduledRequestsTest {
                     .of(1);
             queue.offer(new ScheduledRequest(scope, null, checked, observer, 0), false);
         }
-        assertThat(queue.batches().poll(handle)).isTrue();
+        assertThat(queue.source().poll(handle)).isTrue();
         List<ScheduledRequest> rescheduled = new ArrayList<>();
         for (Executable inputs : handle.taken()) {
             ScheduledRequest request = inputs.request();
