@@ -59,7 +59,7 @@ public final class HealthService {
                 HealthCheckResponse.newBuilder().setStatus(status(isHealthy)).build());
     }
 
-    /** Returns the status for watchers, who learn of a check that takes longer with one of the next looks. */
+    /** Returns the status for watchers, who learn of a check that takes longer with one of the next polls. */
     private ServingStatus status(String name) {
         if (isServer(name)) {
             return status(server.isReady());

@@ -30,7 +30,7 @@ final class ModelNames {
         this.entries = entries;
     }
 
-    /** Takes note that the entry of a model was added or removed. */
+    /** Adds or removes the name of a model, by whether the model has an entry. */
     void changed(String key) {
         if (ModelKey.namespace(key).isEmpty()) {
             return;

@@ -174,7 +174,7 @@ final class RemoteScan {
                 end.run();
             }
         };
-        Thread.ofVirtual().name("remote-look").start(task);
+        Thread.ofVirtual().name("remote-scan").start(task);
         return outcome;
     }
 
@@ -196,7 +196,7 @@ final class RemoteScan {
             return Optional.of(late());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            return Optional.of(unreachable("the look was interrupted"));
+            return Optional.of(unreachable("the scan was interrupted"));
         }
     }
 
