@@ -58,7 +58,7 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         return new Victim(descriptors, () -> flags);
     }
 
-    /** Lets the probe connect over another transport, for instance with TLS. */
+    /** Makes the probe connect over another transport, for instance with TLS. */
     Victim connecting(Probe.Connector how) {
         connector = how;
         return this;

@@ -16,10 +16,10 @@ interface Gpu {
     /** Starts a kernel that reads vectors and writes a score for each. */
     void score(MemorySegment vectors, MemorySegment scores);
 
-    /** Lets later work wait for an event, which may be one of another stream. Returns at once. */
+    /** Makes later work wait for an event, which may be one of another stream. Returns at once. */
     void await(long event);
 
-    /** Lets later work wait until a tensor is computed. Blocks only where its fence has no event. */
+    /** Makes later work wait until a tensor is computed. Blocks only where its fence has no event. */
     default void await(Tensor tensor) {
         Optional<Fence> fence = tensor.fence();
         if (fence.isPresent()

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What users do who have nothing but a checkout: the commands of the guides, from an empty directory. */
+/** Tests the commands of the guides from an empty directory, for users who have nothing but a checkout. */
 @Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class NewUserPathIT {
@@ -37,7 +37,7 @@ final class NewUserPathIT {
     private static final List<String> JARS =
             List.of("api", "backend-spi", "backend-testkit", "scheduler", "server", "server-testkit");
 
-    /** What the BOM imports: the versions that the modules need at least. */
+    /** The imports of the BOM, in the versions that the modules need at least. */
     private static final List<String> FOREIGN = List.of("protobuf-bom", "grpc-bom");
 
     private static final String FIRST = "[2.0,5.0,-6.0]";

@@ -43,7 +43,7 @@ public final class FakeCudaDriver implements CudaDriver {
     private final ThreadLocal<Long> current = ThreadLocal.withInitial(() -> 0L);
     private volatile int failure;
 
-    /** Lets every later call fail. */
+    /** Makes every later call fail. */
     public void fail(int error) {
         failure = error;
     }

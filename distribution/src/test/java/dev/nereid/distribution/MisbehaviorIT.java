@@ -54,7 +54,7 @@ final class MisbehaviorIT {
     private static final String SECOND = "1 s: ";
     private static final Path PAGE = InstalledServer.CHECKOUT.resolve("docs/misbehaving-plugins.md");
 
-    /** Lets a request fail that waits for two seconds behind the fault. */
+    /** A queue with a timeout: a request that waits for two seconds behind the fault fails. */
     private static final String IMPATIENT =
             "dynamic_batching { default_queue_policy { default_timeout_microseconds: 2000000 } }";
 

@@ -17,7 +17,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What the installed server says about its origin and its contents. */
+/** Tests the information of the installed server about its origin and its contents. */
 @Tag("slow")
 final class ProvenanceIT {
     private static final String SBOM = "sbom.cdx.json";

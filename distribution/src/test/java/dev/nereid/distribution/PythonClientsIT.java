@@ -814,7 +814,7 @@ final class PythonClientsIT {
     }
 
     /**
-     * What the decoupled model has done since its start.
+     * The counts of the decoupled model since its start.
      *
      * @param sent the texts of all streams
      * @param cancelled the streams that saw that their client had gone

@@ -19,7 +19,7 @@ public final class FailingTimer implements Timer {
         actions.forEach(Runnable::run);
     }
 
-    /** Lets the next timeout fail that is scheduled. */
+    /** Makes the next timeout fail when it is scheduled. */
     public void failNext() {
         failing.set(1);
     }

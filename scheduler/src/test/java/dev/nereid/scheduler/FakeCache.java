@@ -22,7 +22,7 @@ public final class FakeCache implements ResponseCache {
     public boolean fails;
     public boolean refuses;
 
-    /** What an entry throws in place of its content, and then again when it is closed. */
+    /** The failure that an entry throws in place of its content, and then again when it is closed. */
     @Nullable
     public Throwable trouble;
 

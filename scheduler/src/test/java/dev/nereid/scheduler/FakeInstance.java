@@ -23,7 +23,7 @@ public final class FakeInstance implements ModelInstance {
         void execute(Batch batch);
     }
 
-    /** Whether the instance takes batches, if a scheduler is given it with the instance. */
+    /** The availability of the instance, if a scheduler gets it with the instance. */
     public final InstanceAvailability availability = new InstanceAvailability();
 
     private final Execution execution;

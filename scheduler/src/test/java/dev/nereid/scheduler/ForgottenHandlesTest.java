@@ -53,7 +53,7 @@ final class ForgottenHandlesTest {
     private final Queue<String> reports = new ConcurrentLinkedQueue<>();
     private final Queue<Throwable> places = new ConcurrentLinkedQueue<>();
 
-    /** What the plugin keeps. */
+    /** The objects that the plugin keeps. */
     private final List<Object> kept = new ArrayList<>();
 
     private final ExecutionTraits traits = ExecutionTraits.DEFAULT.with(this::report);
@@ -74,7 +74,7 @@ final class ForgottenHandlesTest {
                 .build();
     }
 
-    /** What a plugin does with a request. */
+    /** An action of a plugin with a request. */
     private interface Plugin {
         void execute(InferenceRequest request);
     }

@@ -60,7 +60,7 @@ final class ReexecutionTest {
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
     private final List<RecordingObserver> observers = new ArrayList<>();
 
-    /** What the next executions do; the last is repeated. */
+    /** The next executions; the last is repeated. */
     private final Deque<FakeInstance.Execution> executions = new ConcurrentLinkedDeque<>();
 
     private final List<InferenceRequest> seen = new CopyOnWriteArrayList<>();

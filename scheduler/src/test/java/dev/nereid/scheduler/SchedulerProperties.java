@@ -275,7 +275,7 @@ public final class SchedulerProperties {
 
         private int stepped;
 
-        /** Whether each instance is kept from work. */
+        /** {@code true} for each instance that is kept from work. */
         private final boolean[] unavailable = new boolean[2];
 
         private final @Nullable FakeStrategy strategy;

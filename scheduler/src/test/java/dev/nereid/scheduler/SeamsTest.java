@@ -60,7 +60,7 @@ final class SeamsTest {
     private static final int SEQUENCES = 24;
     private static final MemoryPlace GPU0 = new MemoryPlace(MemoryPlace.Kind.GPU, 0);
 
-    /** What a model is here for. */
+    /** The purpose of a model. */
     enum Seam {
         /** Executes requests again. */
         AGAIN,

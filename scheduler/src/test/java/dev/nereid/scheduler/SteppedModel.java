@@ -196,7 +196,7 @@ public final class SteppedModel {
         scheduler.queue.close();
     }
 
-    /** What was executed has its response unless there was a reason, and what was not executed has a reason. */
+    /** Checks that an executed request has its response unless it may fail, and that another one has a reason. */
     private void checkOutcome(int index, RecordingObserver observer) {
         if (!expected.executed().contains(index)) {
             assertThat(observer.error().code()).isIn(ErrorCode.CANCELLED, ErrorCode.UNAVAILABLE);

@@ -59,7 +59,7 @@ public final class SteppedSequences implements AutoCloseable {
     private final ExecutionScope scope;
     private final List<RecordingObserver> observers = new ArrayList<>();
 
-    /** What a request is, beside its sequence. */
+    /** The options of a request, with its place in the sequence. */
     public static final class Position {
         private final Sequence.Id id;
         private boolean start;
@@ -213,7 +213,7 @@ public final class SteppedSequences implements AutoCloseable {
         }
     }
 
-    /** Lets the clock fail once, when a method of that name looks at it. */
+    /** Makes the clock fail once, when a method of that name looks at it. */
     public void failClockIn(String method) {
         onClock = () -> {
             if (StackWalker.getInstance()

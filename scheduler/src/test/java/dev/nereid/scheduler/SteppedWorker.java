@@ -93,7 +93,7 @@ public final class SteppedWorker {
     }
 
     /**
-     * Lets it come to its end.
+     * Starts a thread that runs the worker to its end.
      *
      * @param unused says whether all is over for which the instances are still to be there
      */

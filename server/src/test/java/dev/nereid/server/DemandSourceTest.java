@@ -63,7 +63,7 @@ final class DemandSourceTest {
         }
     }
 
-    /** What cannot be compared with the storage is not served; it comes back with the storage, by itself. */
+    /** A model that cannot be compared with the storage is not served. It comes back automatically with the storage. */
     @Tag("slow")
     @Test
     void refusesRequestsForAnEvictedModelWhileItsStorageIsDown() throws Exception {

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What ensembles share with other requests: limits, cached responses, generations and memory. */
+/** Tests resources that ensembles share with other requests: limits, cached responses, generations and memory. */
 @Timeout(120)
 final class EnsembleResourcesTest {
     private static final String CACHED = "response_cache { enable: true }\n";

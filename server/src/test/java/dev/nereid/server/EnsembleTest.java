@@ -147,7 +147,7 @@ final class EnsembleTest {
         }
     }
 
-    /** What a step did not write is no input of the next, which has to do without it. */
+    /** An output that a step did not write is no input of the next, which has to do without it. */
     @Test
     void passesOnThatAnOutputIsMissing() throws Exception {
         optional();

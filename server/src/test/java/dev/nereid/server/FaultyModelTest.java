@@ -110,7 +110,7 @@ final class FaultyModelTest {
         return differing;
     }
 
-    /** What is no configuration. */
+    /** Adds texts that are no configurations. */
     private void addTexts() {
         add(
                 RIGHT + "maximum_batch: 4",

@@ -88,7 +88,7 @@ final class KeptObjectTest {
         }
     }
 
-    /** What a method of the backend does with the objects. */
+    /** An action of a method of the backend with the objects. */
     private interface Step {
         Step NONE = _ -> {};
 

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What requests of clients that fail, or come all at once, leave of the models and of the server's state. */
+/** Tests the models and the state of the server after requests of clients that fail, or come all at once. */
 @Timeout(120)
 final class ModelControlFailureTest {
     private static final String CONFIG = """

@@ -188,7 +188,7 @@ final class ModelControlTest {
         }
     }
 
-    /** What lies outside of the repository is not read, whatever leads there. */
+    /** Files outside of the repository are not read, whatever leads there. */
     @Test
     void refusesADirectoryThatIsALinkOutOfTheRepository() throws Exception {
         new TestModels(Files.createDirectories(directory.resolve("elsewhere"))).recording("m", "");
@@ -415,7 +415,7 @@ final class ModelControlTest {
         }
     }
 
-    /** What was completed counts as what was written: backend, name, tensors, batching and all defaults. */
+    /** A completed setting counts as a written one: backend, name, tensors, batching and all defaults. */
     @Test
     void addsAnInstanceByTheConfigurationThatItServes() throws Exception {
         models.model("auto", "backend: \"recording\"\ninstance_group { count: 1 kind: KIND_CPU }\n");

@@ -23,8 +23,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What the load of one model reads of others: nothing. The file system records the first read of each file and directory
- * after its access time was set back, which takes one that records access times at all.
+ * Tests that the load of one model reads nothing of others. The file system records the first read of each file and
+ * directory after its access time was set back, which takes one that records access times at all.
  */
 @Timeout(120)
 final class ModelIsolationTest {

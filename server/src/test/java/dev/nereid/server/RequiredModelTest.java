@@ -74,7 +74,7 @@ final class RequiredModelTest {
         final Map<String, InstanceContext> places = new ConcurrentHashMap<>();
         final Map<String, Integer> checks = new ConcurrentHashMap<>();
 
-        /** What checks of instances that are ready return. */
+        /** The result of checks of instances that are ready. */
         volatile CompletionStage<Void> check = CompletableFuture.completedStage(null);
 
         volatile Consumer<ModelContext> inLoad = _ -> {};

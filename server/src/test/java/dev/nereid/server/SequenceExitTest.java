@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What becomes of sequences when the server exits. */
+/** Tests sequences when the server exits. */
 @Tag("slow")
 final class SequenceExitTest {
     private static final String ONE_SLOT = """

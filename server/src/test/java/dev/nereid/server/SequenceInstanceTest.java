@@ -17,7 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What happens to the sequences of an instance whose execution never returns. */
+/** Tests the sequences of an instance when one of its executions never returns. */
 @Timeout(60)
 final class SequenceInstanceTest {
     @TempDir

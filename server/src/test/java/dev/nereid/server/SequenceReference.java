@@ -9,8 +9,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the server promises for the sequences of a model that is loaded again and again, one step after the other: each
- * request that has a slot is answered at once. Confined.
+ * A reference for the promises of the server about the sequences of a model. The model is loaded again and again, one
+ * step after the other. Each request that has a slot is answered at once. Confined.
  *
  * <p>A sequence stays on its generation; a start ends the one of the same id on earlier generations. At most two
  * generations drain: another load or unload ends the sequences of the oldest one.

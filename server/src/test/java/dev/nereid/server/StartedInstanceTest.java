@@ -62,7 +62,7 @@ final class StartedInstanceTest {
         final List<String> events = new CopyOnWriteArrayList<>();
         final Map<String, CompletableFuture<Void>> starts = new ConcurrentHashMap<>();
 
-        /** Whether the stages cannot be cancelled. */
+        /** {@code true} if the stages cannot be cancelled. */
         volatile boolean isStubborn;
 
         @Override

@@ -23,8 +23,8 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.stream.Collectors;
 
 /**
- * What one model of a storm should be: a small model of the repository and of the rules of loads. Its lock is held for
- * writing by a thread that knows the state and changes it step by step, and for reading by threads that race.
+ * The expected state of one model of a storm: a small model of the repository and of the rules of loads. Its lock is
+ * held for writing by a thread that knows the state and changes it step by step, and for reading by threads that race.
  */
 final class StormModel {
     static final String FILE = """

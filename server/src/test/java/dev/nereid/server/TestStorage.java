@@ -139,7 +139,7 @@ final class TestStorage {
         return this;
     }
 
-    /** Lets requests fail, or not respond, from now on. */
+    /** Makes requests fail, or remain without a response, from now on. */
     void set(String state) throws IOException {
         Files.createFile(directory.resolve(state));
     }

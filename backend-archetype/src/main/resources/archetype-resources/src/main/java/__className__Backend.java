@@ -10,7 +10,7 @@ import java.util.Optional;
 
 /** The framework: what all models share, from the first one to the close of the last one. */
 final class ${className}Backend implements Backend {
-    /** What a configuration may leave out. A framework reads it from the files of the model. */
+    /** The settings that a configuration may leave out. A framework reads them from the files of the model. */
     private static final ModelCompletion COMPLETION = ModelCompletion.EMPTY
             .withInput("INPUT", DataType.FP32, Shape.VARIABLE)
             .withOutput("OUTPUT", DataType.FP32, Shape.VARIABLE)

@@ -116,7 +116,7 @@ class LifetimeTest {
     }
 
     /**
-     * What is kept of an input or of a buffer that is changed is small: memory that earlier tests have freed has room for
+     * The memory that is kept of a changed input or buffer is small. Memory that earlier tests have freed has room for
      * it, so that the process does not grow.
      */
     @ParameterizedTest
@@ -205,7 +205,7 @@ class LifetimeTest {
                 .isLessThan(MAX_GROWTH_KIB);
     }
 
-    /** What is run again and again. */
+    /** An action that is repeated. */
     private interface Work {
         void run();
     }

@@ -29,7 +29,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What PyTorch has once for the process: a model that asks for another value says so in its log. */
+/** Tests the settings that PyTorch has once for the process. A model that asks for another value says so in its log. */
 class ProcessSettingsTest {
     @TempDir
     private Path directory;

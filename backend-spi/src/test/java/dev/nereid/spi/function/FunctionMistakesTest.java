@@ -24,7 +24,7 @@ final class FunctionMistakesTest {
     private static final String NAMED = "@BackendFunction(name = \"wrong\") ";
     private static final String FUNCTION = "annotation @BackendFunction: ";
 
-    /** What annotations say, and the error. */
+    /** Wrong annotations, each with its error. */
     static final List<Arguments> DECLARATIONS = List.of(
             Arguments.of(
                     "@BackendFunction(name = \"Wrong One\")",

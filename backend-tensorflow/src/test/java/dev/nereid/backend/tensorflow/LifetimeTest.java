@@ -142,7 +142,7 @@ class LifetimeTest {
         }
     }
 
-    /** What is run again and again. */
+    /** An action that is repeated. */
     private interface Work {
         void run();
     }

@@ -35,7 +35,7 @@ final class HostDriver {
 
     private final Map<Long, Integer> done = new HashMap<>();
 
-    /** What each stream captures. */
+    /** The captured work of each stream that captures. */
     private final Map<Long, List<Runnable>> captures = new HashMap<>();
 
     /** The work of each graph. */
@@ -61,7 +61,7 @@ final class HostDriver {
     /** A place in a stream: behind the work that was enqueued so far. */
     private record Mark(long stream, int position) {}
 
-    /** Lets work wait until an event behind it is asked for. */
+    /** Makes work wait until an event behind it is queried. */
     void beLate() {
         late = true;
     }
@@ -154,7 +154,7 @@ final class HostDriver {
         return true;
     }
 
-    /** Lets a stream wait for an event as it is now. */
+    /** Makes a stream wait for an event as it is now. */
     private void waitFor(long stream, long event) {
         lock.lock();
         try {
@@ -173,12 +173,12 @@ final class HostDriver {
         }
     }
 
-    /** Lets every later call fail as on a GPU that has failed. */
+    /** Makes every later call fail as on a GPU that has failed. */
     void fail() {
         failed = true;
     }
 
-    /** Lets every capture end without a graph. */
+    /** Makes every capture end without a graph. */
     void spoilCaptures() {
         spoilsCaptures = true;
     }

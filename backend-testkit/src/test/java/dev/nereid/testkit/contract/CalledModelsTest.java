@@ -70,7 +70,7 @@ final class CalledModelsTest {
         return Tensor.ofStrings(Shape.of(1, 1), List.of(text));
     }
 
-    /** What a function does with the response of the called model. */
+    /** An action of a function with the response of the called model. */
     private interface Receiver {
         void accept(InferenceRequest request, ModelResponse response);
     }

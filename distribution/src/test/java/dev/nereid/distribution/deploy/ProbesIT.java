@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What probes see while models load and while one is broken, as docs/operations.md says. */
+/** Tests probes while models load and while one is broken, as docs/operations.md says. */
 @Timeout(300)
 @Tag("slow")
 final class ProbesIT {

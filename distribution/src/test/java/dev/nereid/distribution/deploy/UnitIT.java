@@ -26,7 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 final class UnitIT {
     private static final long SECONDS_TO_STOP = 60;
 
-    /** What comes before the steps; {@code $0} is the directory of the test, and {@code $1} the server. */
+    /** The commands before the steps; {@code $0} is the directory of the test, and {@code $1} the server. */
     private static final String PREPARATION = """
             set -e
             mount -t tmpfs tmpfs "$0/etc"
@@ -40,7 +40,7 @@ final class UnitIT {
             systemctl() { echo "systemctl $*"; }
             """;
 
-    /** What systemd does, and a rotation of the certificate before the start. */
+    /** The commands in place of systemd, and a rotation of the certificate before the start. */
     private static final String START = """
             openssl req -x509 -newkey rsa:2048 -nodes -days 90 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
                 -keyout /etc/nereid/tls.key -out /etc/nereid/tls.crt

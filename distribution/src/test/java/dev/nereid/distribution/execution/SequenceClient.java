@@ -34,11 +34,11 @@ final class SequenceClient implements Callable<Void> {
     /** Which of the sequences is left half way, and which of the clients closes its connection: one of so many. */
     private static final int LEAVES = 16;
 
-    /** What the ids of sequences on another connection differ by, since the server may still read the earlier one. */
+    /** The difference of the ids of a sequence on two connections, since the server may still read the earlier one. */
     private static final long OTHER_CONNECTION = 1_000_000;
 
     /**
-     * What all clients do.
+     * The work of all clients.
      *
      * @param model the model
      * @param sequences the sequences of each client
@@ -48,7 +48,7 @@ final class SequenceClient implements Callable<Void> {
      */
     record Load(String model, int sequences, int requests, boolean reloads, boolean ends) {}
 
-    /** What all clients have got. */
+    /** The counts of answers, and of sequences that have ended early, for all clients. */
     record Counts(AtomicInteger answered, AtomicInteger left, AtomicInteger endedByServer) {
         Counts() {
             this(new AtomicInteger(), new AtomicInteger(), new AtomicInteger());

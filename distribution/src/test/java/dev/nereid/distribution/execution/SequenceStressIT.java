@@ -114,7 +114,7 @@ class SequenceStressIT {
         return models;
     }
 
-    /** What happens meanwhile, on the test's thread. */
+    /** An action that runs meanwhile, on the test's thread. */
     private interface Action {
         void run() throws Exception;
     }

@@ -207,7 +207,7 @@ class StatisticsIT {
                 .pending();
     }
 
-    /** Whether all that can be counted of a call was, cannot be seen by a client that has left. */
+    /** Waits for the count of failures. A client that has left cannot see whether all of its call was counted. */
     private void awaitFailures(long count) {
         Eventually.holds(
                 "counted", 30, () -> overGrpc().getInferenceStats().getFail().getCount() == count);

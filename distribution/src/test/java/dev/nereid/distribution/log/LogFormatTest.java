@@ -116,7 +116,7 @@ final class LogFormatTest {
         assertThat(json(lines().get(3))).containsEntry("file", "b.py").containsEntry("line", 12L);
     }
 
-    /** What a client sends stays in its line, and in its value. */
+    /** A text that a client sends stays in its line, and in its value. */
     @ParameterizedTest
     @EnumSource(LogFormat.class)
     void keepsValuesOfClientsInOneLine(LogFormat format) throws IOException {

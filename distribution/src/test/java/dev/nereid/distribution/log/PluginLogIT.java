@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a plugin logs, by each logger that it may have, in the log of the installed server. */
+/** Tests the messages that a plugin logs, by each of its loggers, in the log of the installed server. */
 @Tag("slow")
 final class PluginLogIT {
     private static final String TALKER = """

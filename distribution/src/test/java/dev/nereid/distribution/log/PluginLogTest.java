@@ -12,7 +12,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
 
-/** What a model logs, in the log of the installed server. */
+/** Tests the messages that a model logs, in the log of the installed server. */
 final class PluginLogTest {
     private final ByteArrayOutputStream written = new ByteArrayOutputStream();
     private final LogFactory factory = (LogFactory) LoggerFactory.getILoggerFactory();

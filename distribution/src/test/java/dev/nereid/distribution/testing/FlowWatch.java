@@ -58,7 +58,7 @@ public final class FlowWatch {
     }
 
     private final class Watching extends ForwardingObserver {
-        /** Whether the flow was seen open since the last response. */
+        /** {@code true} if the flow was seen open since the last response. */
         private final AtomicBoolean seenOpen = new AtomicBoolean();
 
         Watching(ResponseObserver observer) {

@@ -13,7 +13,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * What a server process uses at one moment, as Linux and its JVM report it. Immutable.
+ * The resources that a server process uses at one moment, as Linux and its JVM report them. Immutable.
  *
  * @param heap the reachable heap, in bytes
  * @param loaders the number of class loaders

@@ -137,7 +137,7 @@ public final class ScriptedModels {
         return Files.exists(gates.resolve(id + "." + model + ".waiting"));
     }
 
-    /** Lets the request with an id go on in a model. */
+    /** Opens the gate of the request with an id in a model. */
     public void open(String id, String model) {
         try {
             Files.createFile(gates.resolve(id + "." + model + ".open"));

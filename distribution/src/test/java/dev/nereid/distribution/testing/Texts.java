@@ -29,7 +29,7 @@ import java.util.stream.IntStream;
  * and the network holds little meanwhile. Confined to the test's thread.
  */
 public interface Texts extends AutoCloseable {
-    /** What a stream ends with if it fails, in front of the error. */
+    /** The start of the last text of a stream that fails, in front of the error. */
     String ERROR = "error: ";
 
     /** Reads to the end. Returns the numbers and labels of the texts, and the error as the last one. */

@@ -42,7 +42,7 @@ final class DensityIT {
     private static final int LARGE_REQUESTS = 300;
     private static final int LARGE_BYTES = 20 << 20;
 
-    /** What the server estimates for a model besides its files. */
+    /** The bytes that the server estimates for a model besides its files. */
     private static final long OVERHEAD = 512 << 10;
 
     private static final double ZIPF_EXPONENT = 1;

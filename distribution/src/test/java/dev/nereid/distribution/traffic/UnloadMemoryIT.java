@@ -92,7 +92,7 @@ class UnloadMemoryIT {
         all(clients, names, name -> post(server, "/v2/repository/models/" + name + "/unload", "{}"));
     }
 
-    /** What one client does with one model. */
+    /** An action of one client with one model. */
     @FunctionalInterface
     private interface Action {
         void run(String model) throws IOException, InterruptedException;

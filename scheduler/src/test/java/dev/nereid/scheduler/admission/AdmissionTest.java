@@ -310,7 +310,7 @@ final class AdmissionTest {
         return observer;
     }
 
-    /** Lets executions end, and closes their responses. */
+    /** Ends executions, and closes their responses. */
     private void finish(RecordingObserver... taken) throws InterruptedException {
         for (int i = 0; i < taken.length; i++) {
             executions.take().complete();

@@ -68,7 +68,7 @@ final class EqualInputsTest {
         assertThat(join(model, a(model, 1, 2), a(model, 1, 3))).isFalse();
     }
 
-    /** What a fixed shape has to be was checked before, for each request by itself. */
+    /** A fixed shape was checked before, for each request separately. */
     @Test
     void ignoresInputsOfFixedShape() {
         ModelSettings model = model(TensorSpec.of("A", DataType.FP32, Shape.of(2)));

@@ -201,7 +201,7 @@ final class WaitingCallsTest {
 
         boolean isDeferred;
 
-        /** Whether its requests are detached, so that it may return before they end. */
+        /** {@code true} if its requests are detached, so that it may return before they end. */
         boolean isDetached;
 
         boolean hasReturned;
@@ -215,7 +215,7 @@ final class WaitingCallsTest {
             this.instance = instance;
         }
 
-        /** What it holds for a request for which its thread does not wait, as far as the server knows. */
+        /** Returns what it holds for a request for which its thread does not wait, as far as the server knows. */
         Hold.Kind kind() {
             return isDetached && hasReturned ? Hold.Kind.REQUEST : Hold.Kind.EXECUTION;
         }

@@ -22,7 +22,7 @@ final class EnsembleClient implements ResponseObserver {
     final CountDownLatch ended = new CountDownLatch(1);
     volatile int terminals;
 
-    /** Whether the final mark came with a response, and not behind all of them. */
+    /** {@code true} if the final mark came with a response, and not behind all of them. */
     volatile boolean endsWithResponse;
 
     volatile @Nullable InferenceException error;

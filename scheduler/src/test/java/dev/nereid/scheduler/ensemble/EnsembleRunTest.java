@@ -262,7 +262,7 @@ class EnsembleRunTest {
                 .satisfies(batch -> assertThat(batch.batchSize()).isEqualTo(5));
     }
 
-    /** What is read behind a decoupled step is freed when the last of its responses was handled, not at the end. */
+    /** A tensor read behind a decoupled step is freed when the last of its responses was handled, not at the end. */
     @Test
     void releasesWhatNoResponseReadsAnyMore() {
         step("many I=IN O=one !");
@@ -496,7 +496,7 @@ class EnsembleRunTest {
         call(2).respond(Map.of("O", 2L), true);
     }
 
-    /** What a step says about the sequence holds for the steps after it. */
+    /** The sequence that a step sets by parameters holds for the steps after it. */
     @Test
     void marksSequences() {
         step("first I=IN O=mid");
@@ -589,7 +589,7 @@ class EnsembleRunTest {
         assertThat(client.hasEnded()).isTrue();
     }
 
-    /** What is behind waits for the inner producer: if that paused too, the request would never end. */
+    /** Everything behind the inner producer waits for it: if it paused too, the request would never end. */
     @Test
     void anInnerProducerDoesNotPauseForTheOuterOne() {
         step("many I=IN O=one !");

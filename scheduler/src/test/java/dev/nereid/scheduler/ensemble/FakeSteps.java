@@ -37,7 +37,7 @@ final class FakeSteps implements StepModels {
         final ResponseObserver observer;
         final AtomicBoolean cancelled = new AtomicBoolean();
 
-        /** Whether a thread completes it. */
+        /** {@code true} while a thread completes it. */
         final AtomicBoolean busy = new AtomicBoolean();
 
         private final AtomicBoolean released = new AtomicBoolean();
@@ -145,7 +145,7 @@ final class FakeSteps implements StepModels {
         receiver.acquired(new Pinned(generation.get()));
     }
 
-    /** Lets requests wait for their models until {@link #acquire(Receiver)}. */
+    /** Makes requests wait for their models until {@link #acquire(Receiver)}. */
     void deferAcquisitions() {
         defers = true;
     }

@@ -192,7 +192,7 @@ final class RandomEnsemble {
         return values;
     }
 
-    /** What one request leads to. */
+    /** The expected outcome of one request. */
     record Expected(List<Map<String, Long>> responses, boolean mayFail) {}
 
     /** Computes the responses to a request. */

@@ -53,7 +53,7 @@ final class ModelReadinessTest {
         instance.readiness(() -> CompletableFuture.failedStage(failure));
     }
 
-    /** Lets the checks of an instance end when the test says so. */
+    /** Makes the checks of an instance end when the test says so. */
     private void later(FakeInstance instance) {
         instance.readiness(() -> {
             CompletableFuture<Void> check = new CompletableFuture<>();

@@ -13,15 +13,15 @@ final class StartedThreads implements Consumer<Thread> {
     private final List<String> names = new CopyOnWriteArrayList<>();
     private final AtomicInteger failures = new AtomicInteger();
 
-    /** What happens before a start fails. */
+    /** The action that runs before a start fails. */
     private volatile Runnable meanwhile = () -> {};
 
-    /** Lets the next starts fail. */
+    /** Makes the next starts fail. */
     void fail(int starts) {
         failures.set(starts);
     }
 
-    /** Lets the next start fail, after something else has happened. */
+    /** Makes the next start fail, after an action. */
     void failAfter(Runnable action) {
         meanwhile = action;
         fail(1);

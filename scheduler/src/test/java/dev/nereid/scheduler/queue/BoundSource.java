@@ -65,10 +65,10 @@ public final class BoundSource implements WorkSource {
     @GuardedBy("lock")
     private @Nullable InstanceHandle unstarted;
 
-    /** Whether there is no memory for the position of a request. */
+    /** {@code true} if there is no memory for the position of a request. */
     boolean failing;
 
-    /** Whether the next end of an execution throws, which it must not. */
+    /** {@code true} if the next end of an execution throws, which it must not. */
     boolean failingOnce;
 
     public BoundSource(ModelScope model) {
@@ -317,10 +317,10 @@ public final class BoundSource implements WorkSource {
         private Tensor sum = ZERO;
         private @Nullable ReferenceCountedMemory memory;
 
-        /** Whether a request is in execution, or about to come back. */
+        /** {@code true} if a request is in execution, or about to come back. */
         private boolean busy;
 
-        /** Whether the last request of the sequence is in execution. */
+        /** {@code true} if the last request of the sequence is in execution. */
         private boolean ending;
 
         NullRequest nullRequest(Executable like) {

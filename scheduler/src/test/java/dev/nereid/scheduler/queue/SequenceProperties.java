@@ -121,7 +121,7 @@ final class SequenceProperties {
         private final List<ScheduledRequest> requests = new ArrayList<>();
         private final Deque<Runnable> later = new ArrayDeque<>();
 
-        /** What the state of each sequence must be. */
+        /** The expected state of each sequence. */
         private final Map<Long, Float> sums = new HashMap<>();
 
         private Backend backend = Backend.RESPOND;

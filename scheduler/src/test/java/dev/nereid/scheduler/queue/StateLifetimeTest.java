@@ -61,7 +61,7 @@ final class StateLifetimeTest {
     private BoundSource source = new BoundSource(scope);
     private InstanceWorker worker = worker();
 
-    /** Whether the test closed the instance. */
+    /** {@code true} if the test closed the instance. */
     private boolean closed;
 
     private ModelScope scope(boolean decoupled) {

@@ -183,13 +183,13 @@ final class ScheduledRequestLincheckTest {
         private final AtomicInteger violations = new AtomicInteger();
         private final ScheduledRequest request;
 
-        /** Whether the queue has the request again, so that an instance may take it. */
+        /** {@code true} if the queue has the request again, so that an instance may take it. */
         private volatile boolean queued;
 
-        /** Whether an action was registered in an execution that was cancelled already. */
+        /** {@code true} if an action was registered in an execution that was cancelled already. */
         private boolean actionExpected;
 
-        /** Whether no execution took the request while it waited. */
+        /** {@code true} if no execution took the request while it waited. */
         private boolean closeWaiting;
 
         Subject() {

@@ -26,7 +26,7 @@ final class JoinedStateTest {
     private static final long SIZE = Float.BYTES * (long) WIDTH;
     private static final StateSpec SUM = StateSpec.of("SUM_IN", "SUM_OUT", DataType.FP32, Shape.of(WIDTH));
 
-    /** Whether the backend passes its own memory as the new states. */
+    /** {@code true} if the backend passes its own memory as the new states. */
     private boolean ofBackend;
 
     private boolean failing;

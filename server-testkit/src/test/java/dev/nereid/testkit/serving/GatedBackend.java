@@ -68,14 +68,14 @@ final class GatedBackend implements BackendProvider {
                 + "output { name: \"OUTPUT0\" data_type: TYPE_" + type + " dims: " + dims + " }\n";
     }
 
-    /** Lets later executions of a model wait. */
+    /** Makes later executions of a model wait. */
     Gate close(String model) {
         Gate gate = new Gate();
         gates.put(model, gate);
         return gate;
     }
 
-    /** Lets later executions fail, or no longer. */
+    /** Makes later executions fail, or succeed again. */
     void fail(boolean fails) {
         failing = fails;
     }

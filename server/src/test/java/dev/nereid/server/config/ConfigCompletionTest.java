@@ -275,7 +275,7 @@ class ConfigCompletionTest {
                 .returns(ErrorCode.INVALID_ARGUMENT, InferenceException::code);
     }
 
-    /** What the backend takes for a batch is the first dimension of the tensors. */
+    /** The dimension that the backend takes for a batch is the first one of the tensors. */
     @Test
     void keepsABatchSizeOfZeroThatIsWritten() {
         ModelConfig config = Configs.config("max_batch_size: 0 output { name: 'y' label_filename: 'labels.txt' }");

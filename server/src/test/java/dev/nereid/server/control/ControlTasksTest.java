@@ -110,7 +110,7 @@ final class ControlTasksTest {
         assertThat(done).containsExactly("a", "b", "a");
     }
 
-    /** What the running one has read already may have changed since. */
+    /** Files that the running task has read already may have changed since. */
     @Test
     void doesNotShareARunningTask() throws Exception {
         CountDownLatch begun = new CountDownLatch(1);

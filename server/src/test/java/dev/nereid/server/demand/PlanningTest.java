@@ -11,7 +11,7 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What is loaded and evicted. Every model takes 10 bytes, the budget is 30. */
+/** Tests which models are loaded and evicted. Every model takes 10 bytes, the budget is 30. */
 final class PlanningTest {
     private final Planning planning = new Planning(30);
     private final Map<String, ModelUse> uses = new HashMap<>();

@@ -91,7 +91,7 @@ class GoldenConfigTest {
                 .build();
     }
 
-    /** What the ONNX backend finds in the one model that has no configuration. */
+    /** Returns the completion that the ONNX backend finds in the one model that has no configuration. */
     private static ModelCompletion addSub() {
         Shape shape = Shape.of(16);
         return ModelCompletion.EMPTY

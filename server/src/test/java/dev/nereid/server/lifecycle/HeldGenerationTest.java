@@ -75,7 +75,7 @@ final class HeldGenerationTest {
         discard(one, other);
     }
 
-    /** What the model holds may be in use until then. */
+    /** The responses that the model holds may be in use while the client reads. */
     @Test
     void aModelWithAResponseThatAClientReadsIsNotHeld() throws Exception {
         Generation generation = generations.begin(live, "m", 1);

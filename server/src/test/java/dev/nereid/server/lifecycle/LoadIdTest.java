@@ -12,7 +12,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What makes cached responses those of another load. */
+/** Tests which changes make cached responses belong to another load. */
 final class LoadIdTest {
     @TempDir
     private Path root;

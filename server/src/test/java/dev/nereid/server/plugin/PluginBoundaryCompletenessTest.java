@@ -275,7 +275,7 @@ final class PluginBoundaryCompletenessTest {
         }
     }
 
-    /** What a method does not pass on is logged. */
+    /** A failure that a method does not pass on is logged. */
     @ParameterizedTest
     @MethodSource("pluginMethods")
     void everyMethodPassesOnACodeAndItsText(Method method) {

@@ -27,7 +27,7 @@ final class CallsIT {
     private static final String DECOUPLED = "model_transaction_policy { decoupled: true }";
     private static final String PREFIX = "Model %s - Error when running inference: ";
 
-    /** What most tests call with. */
+    /** The Python program with which most tests call models. */
     private static final String CALLER = PythonServer.SCRIPTED + """
 
 

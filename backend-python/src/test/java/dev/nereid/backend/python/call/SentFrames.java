@@ -30,7 +30,7 @@ final class SentFrames implements FrameSink {
     final List<Reply> replies = new CopyOnWriteArrayList<>();
     private final FakeTensorMemory memory;
 
-    /** Whether outputs lay in slots, in the order of all outputs. */
+    /** {@code true} for each output that lay in a slot, in the order of all outputs. */
     final List<Boolean> inSlots = new CopyOnWriteArrayList<>();
 
     SentFrames(FakeTensorMemory memory) {

@@ -117,7 +117,7 @@ final class HostileModelIT {
         }
     }
 
-    /** What a model has started ends with its process: forks, and programs that do not have its sockets. */
+    /** The processes that a model has started end with it: forks, and programs that do not have its sockets. */
     @Test
     void whatAProcessHasStartedEndsWithIt() {
         String start = """

@@ -110,7 +110,7 @@ final class Load {
         }
     }
 
-    /** What one request receives. */
+    /** An observer of the responses to one request. */
     private final class Answer implements ModelResponseObserver {
         final CountDownLatch ended = new CountDownLatch(1);
         private final String model;

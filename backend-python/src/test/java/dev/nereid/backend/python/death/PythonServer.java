@@ -79,7 +79,7 @@ final class PythonServer implements AutoCloseable {
         return new Builder(directory);
     }
 
-    /** What a server consists of. */
+    /** A builder of a server. */
     static final class Builder {
         private final Path directory;
         private final List<Path> models = new ArrayList<>();

@@ -267,7 +267,7 @@ final class TensorsIT {
         }
     }
 
-    /** What a model writes to an array of an input changes neither the tensor nor a later request. */
+    /** Writes by a model to an array of an input do not change the tensor or a later request. */
     @ParameterizedTest
     @ValueSource(ints = {4, 100_000})
     void givesPrivateWritableArrays(int n) {

@@ -11,7 +11,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a model sees of its files, its arguments and its surroundings. */
+/** Tests the files, the arguments and the environment that a model sees. */
 class ModelFilesIT {
     @TempDir
     Path directory;

@@ -277,7 +277,7 @@ class OutputReaderTest {
         private boolean ended;
         private boolean failed;
 
-        /** Whether the reader wants more than there is, and so has handled all. */
+        /** {@code true} if the reader wants more than there is, and so has handled all. */
         private boolean hungry;
 
         void add(byte[] more) {

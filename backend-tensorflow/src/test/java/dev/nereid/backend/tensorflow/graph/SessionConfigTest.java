@@ -6,7 +6,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import org.junit.jupiter.api.Test;
 import org.tensorflow.proto.ConfigProto;
 
-/** What TensorFlow reads. */
+/** Tests the configuration of a session as TensorFlow reads it. */
 class SessionConfigTest {
     private static ConfigProto read(SessionConfig config) throws InvalidProtocolBufferException {
         return ConfigProto.parseFrom(config.serialized());

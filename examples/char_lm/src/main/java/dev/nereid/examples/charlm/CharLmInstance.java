@@ -37,7 +37,7 @@ final class CharLmInstance implements ModelInstance {
     }
 
     /**
-     * What a client wants.
+     * The settings of the text that a client wants.
      *
      * @param maxTokens the number of characters
      * @param temperature 0 for the likeliest characters

@@ -101,7 +101,7 @@ final class PtxBackend implements Backend {
     }
 
     /**
-     * What the model runs. Immutable.
+     * The kernel that the model runs. Immutable.
      *
      * @param nanos its last parameter
      */

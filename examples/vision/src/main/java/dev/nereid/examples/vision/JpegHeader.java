@@ -5,7 +5,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
 /**
- * What the markers of a JPEG file say, of which the decoder of the JDK says nothing. Immutable.
+ * The content of the markers of a JPEG file, of which the decoder of the JDK says nothing. Immutable.
  *
  * @param components the number of colors: 1 for gray, 3, or 4 for CMYK; 0 if the file does not say
  * @param scans the number of passes over the picture

@@ -25,7 +25,7 @@ final class PictureDecoder {
     /** More passes over one picture than any camera or program writes; each costs as much as a whole picture. */
     private static final int MAX_SCANS = 64;
 
-    /** What programs write: the largest picture may have as many. */
+    /** The number of passes that programs write: the largest picture may have as many. */
     private static final long USUAL_SCANS = 10;
 
     private static final int WHITE = 255;

@@ -20,7 +20,7 @@ import java.util.function.Consumer;
 final class FacesAmongModels {
     private final Consumer<FakeModelRequest> responder;
 
-    /** What the backend has sent. */
+    /** The requests that the backend has sent. */
     final List<FakeModelRequest> sent = new CopyOnWriteArrayList<>();
 
     FacesAmongModels() {
