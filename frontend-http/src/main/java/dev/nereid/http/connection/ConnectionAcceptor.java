@@ -49,6 +49,12 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     /** The part of the limit that is kept free of idle connections. It is kept for this port or another. */
     private static final int RESERVE_DIVISOR = 16;
 
+    /**
+     * How long a connection that has served a request must have been idle before it is evicted for the reserve. The
+     * connections that fill the limit may be those of another port. When it became idle is known to within a second.
+     */
+    private static final long RESERVE_IDLE_NANOS = TimeUnit.SECONDS.toNanos(2);
+
     private static final long PAUSE_MILLIS = 1_000;
     private static final long CLOSE_SECONDS = 5;
 
@@ -219,7 +225,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         if (!closeHandshake(SLOW_HANDSHAKE_NANOS, () -> {})) {
             longestIdle()
                     .filter(port -> !port.idle().isEvictionPending())
-                    .ifPresent(port -> closeIdle(port, this::isNearlyFull, () -> {}));
+                    .ifPresent(port -> closeIdle(port, this::isNearlyFull, RESERVE_IDLE_NANOS, () -> {}));
         }
     }
 
@@ -320,17 +326,17 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
 
     private boolean closeIdle(Runnable next) {
         Optional<Listener> port = longestIdle();
-        return port.isPresent() && closeIdle(port.get(), () -> true, next);
+        return port.isPresent() && closeIdle(port.get(), () -> true, 0, next);
     }
 
     /** Makes an event loop close an idle connection. It does so if that is still needed when the task runs. */
-    private static boolean closeIdle(Listener port, BooleanSupplier isNeeded, Runnable next) {
+    private static boolean closeIdle(Listener port, BooleanSupplier isNeeded, long minIdleNanos, Runnable next) {
         IdleConnections idle = port.idle();
         idle.requestEviction();
         boolean isSubmitted = port.execute(() -> {
             idle.evictionStarted();
             if (isNeeded.getAsBoolean()) {
-                idle.closeOldest();
+                idle.closeOldest(minIdleNanos);
             }
             next.run();
         });

@@ -120,18 +120,30 @@ final class IdleConnections {
 
     /** Closes the longest idle connection at once, if there is one. */
     void closeOldest() {
+        closeOldest(0);
+    }
+
+    /**
+     * Closes the longest idle connection at once, if there is one.
+     *
+     * @param minIdleNanos how long a connection that has served a request must have been idle; 0 for any time
+     */
+    void closeOldest(long minIdleNanos) {
         Candidate found = next();
         if (found == null) {
             search();
             found = next();
         }
-        if (found != null) {
-            oldestSince = found.since;
-            found.connection.abort();
-        } else {
-            long now = clock.getAsLong();
+        long now = clock.getAsLong();
+        if (found == null) {
             oldestSince = now;
             searchAgainAt = now + SEARCH_NANOS;
+        } else if (minIdleNanos > 0 && found.hasResponded && now - found.since < minIdleNanos) {
+            oldestSince = found.since;
+            candidates.addFirst(found);
+        } else {
+            oldestSince = found.since;
+            found.connection.abort();
         }
     }
 

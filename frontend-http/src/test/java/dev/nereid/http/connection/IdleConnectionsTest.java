@@ -37,6 +37,21 @@ class IdleConnectionsTest {
     }
 
     @Test
+    void oneInRecentUseIsSparedIfRequested() {
+        add("unused").idleAfter(-3).hasResponded = false;
+        long since = add("used").idleAfter(-10).since;
+
+        idle.closeOldest(11);
+        idle.closeOldest(11);
+        assertThat(closed).containsExactly("unused");
+        assertThat(idle.oldestSince()).as("another event loop may be preferred").isEqualTo(since);
+
+        now++;
+        idle.closeOldest(11);
+        assertThat(closed).containsExactly("unused", "used");
+    }
+
+    @Test
     void oneSearchFindsSeveral() {
         Stream.iterate(0, i -> i + 1).limit(100).forEach(i -> add("c" + i).idleAfter(i));
 
