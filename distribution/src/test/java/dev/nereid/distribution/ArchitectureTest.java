@@ -375,6 +375,7 @@ class ArchitectureTest {
                 LayerRules.frontendGrpc(),
                 LayerRules.frontendHttp(),
                 LayerRules.scheduler(),
+                LayerRules.server(),
                 LayerRules.backendPython(),
                 PackageRules.noCyclesOfPackages(),
                 PackageRules.noLargeCyclesOfClasses(),

@@ -4,6 +4,9 @@ import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
 
 import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.library.Architectures.LayeredArchitecture;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 
 /** Rules of the layers inside a module: which of its packages may depend on which. Static functions only. */
 final class LayerRules {
@@ -50,6 +53,8 @@ final class LayerRules {
         return layers(
                         "dev.nereid.scheduler",
                         "instance",
+                        "sequence",
+                        "ensemble",
                         "queue",
                         "batch",
                         "cache",
@@ -64,6 +69,10 @@ final class LayerRules {
                 .whereLayer("instance")
                 .mayOnlyAccessLayers(
                         "queue", "batch", "handle", "client", "request", "memory", "rate", "admission", "time")
+                .whereLayer("sequence")
+                .mayOnlyAccessLayers("queue", "batch", "request", "memory", "statistics", "time")
+                .whereLayer("ensemble")
+                .mayOnlyAccessLayers("queue", "batch", "request", "memory", "statistics", "time")
                 .whereLayer("queue")
                 .mayOnlyAccessLayers("batch", "request", "memory", "time")
                 .whereLayer("batch")
@@ -87,6 +96,76 @@ final class LayerRules {
                 .whereLayer("time")
                 .mayNotAccessAnyLayer()
                 .because("a request is understood without the queue, and the queue without the instances");
+    }
+
+    /**
+     * Returns the rule of the server: control decides what is loaded, ensembles and demand find what serves, the life cycle
+     * loads it. Configurations, repositories, storages and plugins know nothing of that.
+     */
+    static ArchRule server() {
+        Map<String, List<String>> uses = new LinkedHashMap<>();
+        uses.put(
+                "control",
+                List.of(
+                        "ensemble",
+                        "demand",
+                        "options",
+                        "lifecycle",
+                        "instance",
+                        "client",
+                        "dependency",
+                        "agent",
+                        "config",
+                        "files",
+                        "memory",
+                        "plugin",
+                        "repository",
+                        "warmup"));
+        uses.put(
+                "ensemble",
+                List.of("demand", "lifecycle", "classification", "config", "dependency", "repository", "request"));
+        uses.put("demand", List.of("options", "lifecycle", "repository"));
+        uses.put("options", List.of("lifecycle", "instance", "cache", "host", "memory", "storage"));
+        uses.put(
+                "lifecycle",
+                List.of(
+                        "instance",
+                        "client",
+                        "agent",
+                        "classification",
+                        "config",
+                        "dependency",
+                        "executor",
+                        "files",
+                        "memory",
+                        "plugin",
+                        "repository",
+                        "request",
+                        "response",
+                        "warmup"));
+        uses.put("health", List.of("options", "plugin"));
+        uses.put("instance", List.of("host", "response"));
+        uses.put("client", List.of("dependency", "plugin", "repository", "response"));
+        uses.put("warmup", List.of("repository", "request"));
+        uses.put("executor", List.of("plugin"));
+        uses.put("cache", List.of("memory", "plugin"));
+        uses.put("agent", List.of("plugin"));
+        uses.put("dependency", List.of("repository"));
+        uses.put("files", List.of("repository"));
+        uses.put("request", List.of("repository"));
+        uses.put("storage", List.of("repository"));
+        for (String lowest : List.of(
+                "classification", "config", "host", "memory", "plugin", "repository", "response", "shared")) {
+            uses.put(lowest, List.of());
+        }
+        LayeredArchitecture layers = layers("dev.nereid.server", uses.keySet().toArray(String[]::new));
+        for (Map.Entry<String, List<String>> layer : uses.entrySet()) {
+            layers = layer.getValue().isEmpty()
+                    ? layers.whereLayer(layer.getKey()).mayNotAccessAnyLayer()
+                    : layers.whereLayer(layer.getKey())
+                            .mayOnlyAccessLayers(layer.getValue().toArray(String[]::new));
+        }
+        return layers.because("what is loaded is understood without who asks for it, and a plugin without the models");
     }
 
     /** Returns the rule of the Python backend: what a process does is understood without the instance that has it. */
@@ -121,14 +200,14 @@ final class LayerRules {
     }
 
     /**
-     * Returns the layers of a module: its root package, which may use all others, and its subpackages. A layer without
-     * classes breaks the rule.
+     * Returns the layers of a module: its root package, which may use all others, as may its {@code check}, and its
+     * subpackages. A layer without classes breaks the rule.
      */
     private static LayeredArchitecture layers(String module, String... subpackages) {
         LayeredArchitecture layers = layeredArchitecture()
                 .consideringOnlyDependenciesInAnyPackage(module + "..")
                 .layer(ENTRY)
-                .definedBy(module);
+                .definedBy(module, module + ".check..");
         for (String subpackage : subpackages) {
             layers = layers.layer(subpackage).definedBy(module + "." + subpackage + "..");
         }

@@ -9,7 +9,7 @@ import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.scheduler.admission.RequestAdmission;
-import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.api.BackendCallbacks;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.ensemble.EnsembleIntake;
 import dev.nereid.scheduler.ensemble.EnsemblePlan;

@@ -8,7 +8,7 @@ import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.api.statistics.FailureReason;
-import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.api.BackendCallbacks;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.instance.ExecutionTraits;

@@ -7,7 +7,7 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.api.BackendCallbacks;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.ResponseStream;
 import dev.nereid.scheduler.memory.AcceptedMemory;

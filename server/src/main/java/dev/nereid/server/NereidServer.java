@@ -2,6 +2,7 @@ package dev.nereid.server;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.server.health.Health;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferRequest;

@@ -1,5 +1,6 @@
 package dev.nereid.server;
 
+import dev.nereid.server.health.Health;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.server.control.ModelLifecycle;

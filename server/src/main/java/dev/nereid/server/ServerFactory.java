@@ -1,5 +1,7 @@
 package dev.nereid.server;
 
+import dev.nereid.server.health.Health;
+import dev.nereid.server.health.ThreadWatch;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Refusals;
 import dev.nereid.api.ServerMetadata;
@@ -84,6 +86,7 @@ final class ServerFactory {
                             plugins.repositories().roots(),
                             options.directories().hasNamespaces()),
                     plugins.backends(),
+                    plugins.files(),
                     options.models(),
                     options.lifecycle().control(),
                     new SchedulerEnvironment(memory.pool(), System::nanoTime, timer)

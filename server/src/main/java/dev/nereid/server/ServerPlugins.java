@@ -1,5 +1,8 @@
 package dev.nereid.server;
 
+import dev.nereid.server.plugin.StoragePlugin;
+import dev.nereid.server.files.FileCopies;
+import dev.nereid.server.storage.StorageOptions;
 import dev.nereid.server.cache.ServerCache;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.plugin.BackendRegistry;
@@ -14,9 +17,11 @@ import java.util.Optional;
  * The backends, the response cache and the remote repositories of a server. Owned by the server; {@link #close} closes
  * all of them.
  *
+ * @param files the copies of models' files for backends
  * @param cache the response cache; empty for none
  */
-record ServerPlugins(BackendRegistry backends, Optional<ServerCache> cache, RemoteRepositories repositories)
+record ServerPlugins(
+        BackendRegistry backends, FileCopies files, Optional<ServerCache> cache, RemoteRepositories repositories)
         implements AutoCloseable {
     /**
      * Opens cache, repositories and backends, all or none. Blocks while the plugins do.
@@ -35,14 +40,16 @@ record ServerPlugins(BackendRegistry backends, Optional<ServerCache> cache, Remo
         Optional<RemoteRepositories> repositories = Optional.empty();
         boolean opened = false;
         try {
-            RemoteRepositories remote =
-                    RemoteRepositories.open(options.directories().remote(), environment);
+            StorageOptions storages = options.directories().remote();
+            RemoteRepositories remote = RemoteRepositories.open(
+                    storages, StoragePlugin.source(storages.environment(), storages.plugins(), environment));
             repositories = Optional.of(remote);
             BackendRegistry backends =
                     BackendRegistry.open(options.directories().plugins(), options.providers(), environment);
-            ServerPlugins plugins = new ServerPlugins(backends, cache, remote);
+            FileCopies files = new FileCopies(environment.cacheRoot());
+            files.exempt(remote::contains);
+            ServerPlugins plugins = new ServerPlugins(backends, files, cache, remote);
             opened = true;
-            backends.fileCopies().exempt(remote::contains);
             environment.removeLeftovers(Instant.now()); // all that are in use are known by now
             return plugins;
         } finally {
@@ -69,6 +76,7 @@ record ServerPlugins(BackendRegistry backends, Optional<ServerCache> cache, Remo
     public void close() {
         cache.ifPresent(ServerCache::close);
         backends.close();
+        files.close();
         repositories.close();
     }
 }

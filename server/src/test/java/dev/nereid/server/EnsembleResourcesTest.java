@@ -4,6 +4,7 @@ import static dev.nereid.server.EnsembleFixture.step;
 import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelRef;
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.EnsembleFixture.Outcome;

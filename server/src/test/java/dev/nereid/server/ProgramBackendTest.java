@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.tuple;
 
+import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelControl;
 import dev.nereid.server.check.RepositoryCheck;
 import dev.nereid.server.options.ModelControlMode;

@@ -2,6 +2,8 @@ package dev.nereid.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.files.FileCopies;
+import dev.nereid.server.RequestSubmission;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InputTensor;
@@ -115,6 +117,7 @@ final class SequenceReloadSchedules implements AutoCloseable {
         lifecycle = new ModelLifecycle(
                 new ModelRepository(List.of(models.root()), List.of(), false),
                 backends,
+                new FileCopies(directory),
                 options.models(),
                 options.lifecycle().control(),
                 new SchedulerEnvironment(memory, clock, timeouts),

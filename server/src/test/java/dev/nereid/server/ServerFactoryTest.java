@@ -3,6 +3,7 @@ package dev.nereid.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.ServerFactory;
 import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.plugin.BackendRegistry;

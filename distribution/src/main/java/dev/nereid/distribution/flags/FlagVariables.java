@@ -1,7 +1,7 @@
 package dev.nereid.distribution.flags;
 
 import dev.nereid.api.Quoted;
-import dev.nereid.server.config.Spelling;
+import dev.nereid.api.Spelling;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;

@@ -1,6 +1,6 @@
 package dev.nereid.distribution.flags;
 
-import dev.nereid.server.config.Spelling;
+import dev.nereid.api.Spelling;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;

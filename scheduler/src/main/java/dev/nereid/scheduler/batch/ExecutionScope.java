@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.batch;
 
+import dev.nereid.api.BackendCallbacks;
 import dev.nereid.scheduler.handle.PluginHandles;
 import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.memory.OutputIntegrity;

@@ -2,7 +2,7 @@ package dev.nereid.scheduler.instance;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.api.BackendCallbacks;
 import dev.nereid.scheduler.handle.PluginHandles;
 import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.spi.BackendTraits;

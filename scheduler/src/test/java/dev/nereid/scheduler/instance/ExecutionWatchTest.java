@@ -8,7 +8,7 @@ import dev.nereid.scheduler.Latches;
 import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SteppedScheduler;
-import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.api.BackendCallbacks;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.spi.DataType;

@@ -2,7 +2,7 @@ package dev.nereid.server.agent;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.plugin.AgentLease;
-import dev.nereid.server.repository.ServerPaths;
+import dev.nereid.api.file.ServerPaths;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.agent.RepositoryAgent;

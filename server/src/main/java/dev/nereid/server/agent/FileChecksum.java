@@ -2,7 +2,7 @@ package dev.nereid.server.agent;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
-import dev.nereid.server.repository.ContainedPath;
+import dev.nereid.api.file.ContainedPath;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;

@@ -1,6 +1,5 @@
 package dev.nereid.server.agent;
 
-import dev.nereid.server.config.ModelConfigJson;
 import dev.nereid.server.plugin.AgentLease;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.spi.BackendException;
@@ -11,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeSet;
+import java.util.function.Function;
 
 /**
  * Finds repository agents by name, first in plugins, then among the bundled ones. Immutable; safe for use by any
@@ -21,10 +21,16 @@ public final class RepositoryAgents {
             Map.of(ChecksumAgentProvider.NAME, new ChecksumAgentProvider());
 
     private final BackendRegistry plugins;
+    private final Function<ModelConfig, String> json;
 
-    /** Creates the agents of a server. */
-    public RepositoryAgents(BackendRegistry plugins) {
+    /**
+     * Creates the agents of a server.
+     *
+     * @param json writes a configuration as JSON, for agents
+     */
+    public RepositoryAgents(BackendRegistry plugins, Function<ModelConfig, String> json) {
         this.plugins = plugins;
+        this.json = json;
     }
 
     /**
@@ -37,7 +43,7 @@ public final class RepositoryAgents {
         List<AgentChain.Configured> configured = config.getModelRepositoryAgents().getAgentsList().stream()
                 .map(agent -> new AgentChain.Configured(agent.getName(), agent.getParametersMap()))
                 .toList();
-        return new AgentChain(model, configured, () -> ModelConfigJson.write(config), this::acquire);
+        return new AgentChain(model, configured, () -> json.apply(config), this::acquire);
     }
 
     private AgentLease acquire(String name) {

@@ -2,7 +2,7 @@ package dev.nereid.server.cache;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
-import dev.nereid.server.memory.TensorPool;
+import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.cache.CacheKey;
 import dev.nereid.spi.cache.InsertObserver;
 import dev.nereid.spi.cache.LookupObserver;
@@ -32,11 +32,8 @@ final class LocalCache implements ResponseCache {
     /** The unit of an entry's size, in bytes. Sizes are rounded up, so that the smallest entry has a weight, too. */
     private static final int UNIT = 64;
 
-    /** The part of the size that may be idle. */
-    private static final int IDLE_PART = 8;
-
     private final long maxUnits;
-    private final TensorPool memory;
+    private final TensorMemory memory;
     private final ReentrantLock lock = new ReentrantLock();
 
     /** In the order in which they were used, the last one last. */
@@ -53,19 +50,21 @@ final class LocalCache implements ResponseCache {
      * Creates an empty cache.
      *
      * @param size the capacity in bytes; at least 1
+     * @param memory the memory of the entries, which the caller closes after the cache
      */
-    LocalCache(long size) {
+    LocalCache(long size, TensorMemory memory) {
         maxUnits = Math.ceilDiv(size, UNIT);
-        memory = new TensorPool(Long.MAX_VALUE, size / IDLE_PART);
+        this.memory = memory;
     }
 
     /**
-     * Creates an empty cache.
+     * Returns the capacity of a cache.
      *
      * @param settings {@value CacheOptions#SIZE} and nothing else
+     * @return bytes; at least 1
      * @throws IllegalArgumentException if they are wrong
      */
-    static LocalCache of(Map<String, String> settings) {
+    static long size(Map<String, String> settings) {
         for (String name : settings.keySet()) {
             if (!name.equals(CacheOptions.SIZE)) {
                 throw new IllegalArgumentException("cache 'local': " + name + ": unknown setting (expected: size)");
@@ -75,7 +74,7 @@ final class LocalCache implements ResponseCache {
         try {
             long bytes = Long.parseLong(size.strip());
             if (bytes >= 1) {
-                return new LocalCache(bytes);
+                return bytes;
             }
         } catch (NumberFormatException e) {
             // reported below
@@ -187,7 +186,6 @@ final class LocalCache implements ResponseCache {
             lock.unlock();
         }
         evicted.forEach(StoredEntry::close);
-        memory.close();
     }
 
     /** Returns the memory of entries that are stored or still read, in bytes. */

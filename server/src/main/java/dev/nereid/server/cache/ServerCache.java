@@ -1,9 +1,11 @@
 package dev.nereid.server.cache;
 
+import dev.nereid.server.memory.TensorPool;
 import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.server.plugin.CachePlugin;
 import dev.nereid.server.plugin.PluginEnvironment;
 import dev.nereid.spi.cache.ResponseCache;
+import java.util.Optional;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
@@ -14,12 +16,17 @@ import java.util.concurrent.Executors;
 public final class ServerCache implements AutoCloseable {
     private static final int BACKGROUND_THREADS = 2;
 
+    /** The part of the size of the local cache that may be idle. */
+    private static final int IDLE_PART = 8;
+
     private final ResponseCache cache;
+    private final Optional<TensorPool> pool;
     private final ExecutorService background;
     private final CacheAccess access;
 
-    private ServerCache(ResponseCache cache) {
+    private ServerCache(ResponseCache cache, Optional<TensorPool> pool) {
         this.cache = cache;
+        this.pool = pool;
         // Starts no thread before there is work for it.
         background = Executors.newFixedThreadPool(
                 BACKGROUND_THREADS,
@@ -40,15 +47,19 @@ public final class ServerCache implements AutoCloseable {
      * @throws IllegalArgumentException if there is no such cache, if a setting is wrong, or if the cache cannot be used
      */
     public static ServerCache open(CacheOptions options, PluginEnvironment environment) {
+        if (options.name().equals(CacheOptions.LOCAL)) {
+            long size = LocalCache.size(options.settings());
+            TensorPool pool = new TensorPool(Long.MAX_VALUE, size / IDLE_PART);
+            return new ServerCache(new LocalCache(size, pool), Optional.of(pool));
+        }
         return new ServerCache(
-                options.name().equals(CacheOptions.LOCAL)
-                        ? LocalCache.of(options.settings())
-                        : CachePlugin.open(
-                                options.name(),
-                                options.settings(),
-                                options.environment(),
-                                options.directories(),
-                                environment));
+                CachePlugin.open(
+                        options.name(),
+                        options.settings(),
+                        options.environment(),
+                        options.directories(),
+                        environment),
+                Optional.empty());
     }
 
     /**
@@ -65,5 +76,6 @@ public final class ServerCache implements AutoCloseable {
     public void close() {
         background.shutdown();
         cache.close();
+        pool.ifPresent(TensorPool::close);
     }
 }

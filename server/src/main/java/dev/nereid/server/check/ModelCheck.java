@@ -1,5 +1,6 @@
 package dev.nereid.server.check;
 
+import dev.nereid.server.files.FileCopies;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.server.classification.LabelFiles;
@@ -9,8 +10,8 @@ import dev.nereid.server.config.ConfigProblem;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelConfigReader;
 import dev.nereid.server.config.Placeholders;
-import dev.nereid.server.config.SequencePlanReader;
-import dev.nereid.server.config.Spelling;
+import dev.nereid.server.lifecycle.SequencePlanReader;
+import dev.nereid.api.Spelling;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.instance.LoadWaits;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
@@ -51,6 +52,7 @@ final class ModelCheck implements AutoCloseable {
     private static final int MAX_WARNINGS = 100;
 
     private final BackendRegistry backends;
+    private final FileCopies copies;
     private final ModelLoadOptions options;
     private final ServerFeatures features;
     private final ModelPreparation preparation;
@@ -60,9 +62,10 @@ final class ModelCheck implements AutoCloseable {
     /** Warnings that the backend of the present model has logged. */
     private final Set<String> logged = new ConcurrentSkipListSet<>();
 
-    ModelCheck(BackendRegistry backends, ServerOptions options, Set<String> names) {
+    ModelCheck(BackendRegistry backends, FileCopies copies, ServerOptions options, Set<String> names) {
         this.names = Set.copyOf(names);
         this.backends = backends;
+        this.copies = copies;
         this.options = options.with(changed -> changed.warnings = (_, warning) -> logged.add(warning))
                 .models();
         features = ServerFeatures.of(options);
@@ -161,7 +164,7 @@ final class ModelCheck implements AutoCloseable {
             }
             return true;
         });
-        VersionFiles files = backends.fileCopies().of(prepared.directory());
+        VersionFiles files = copies.of(prepared.directory());
         completed = VersionCompletion.complete(
                 options, requiring, version, lease, files, Supervision.NONE, LoadWaits.PLAIN);
         if (!missing.isEmpty()) {

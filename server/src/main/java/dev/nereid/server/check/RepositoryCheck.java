@@ -1,5 +1,8 @@
 package dev.nereid.server.check;
 
+import dev.nereid.server.plugin.StoragePlugin;
+import dev.nereid.server.storage.StorageOptions;
+import dev.nereid.server.files.FileCopies;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.server.BuildInfo;
@@ -48,11 +51,14 @@ public final class RepositoryCheck {
      */
     public static CheckReport run(ServerOptions options) {
         PluginEnvironment environment = environment(options);
+        StorageOptions storages = options.directories().remote();
         try (RemoteRepositories remote =
-                        RemoteRepositories.open(options.directories().remote(), environment);
+                        RemoteRepositories.open(
+                                storages, StoragePlugin.source(storages.environment(), storages.plugins(), environment));
                 BackendRegistry backends =
-                        BackendRegistry.open(options.directories().plugins(), options.providers(), environment)) {
-            backends.fileCopies().exempt(remote::contains);
+                        BackendRegistry.open(options.directories().plugins(), options.providers(), environment);
+                FileCopies files = new FileCopies(environment.cacheRoot())) {
+            files.exempt(remote::contains);
             RepositoryScan scan = new ModelRepository(
                             options.directories().modelRepositories(),
                             remote.roots(),
@@ -63,7 +69,7 @@ public final class RepositoryCheck {
             }
             List<ModelReport> models = new ArrayList<>();
             List<BackendStatus> statuses;
-            try (ModelCheck check = new ModelCheck(backends, options, names(scan))) {
+            try (ModelCheck check = new ModelCheck(backends, files, options, names(scan))) {
                 for (ModelLocation location : scan.models()) {
                     models.add(check(check, location));
                 }

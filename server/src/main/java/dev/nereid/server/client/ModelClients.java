@@ -5,8 +5,6 @@ import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelRef;
 import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.server.dependency.ModelDependencies;
-import dev.nereid.server.lifecycle.ModelLoadWatch;
-import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.response.ResponseHolder;
@@ -22,8 +20,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Creates the clients by which models, and the program that embeds the server, send requests. Safe for use by any thread. */
 public final class ModelClients {
-    private final ServedModels models;
-    private final ModelLoadWatch loads;
+    private final ClientModels models;
     private final ModelDependencies dependencies;
     private final LoadCycles requested = new LoadCycles();
 
@@ -35,12 +32,10 @@ public final class ModelClients {
     /**
      * Creates clients that refuse requests until {@link #serve}.
      *
-     * @param loads knows which thread loads which model
      * @param dependencies knows which models need which others
      */
-    public ModelClients(ServedModels models, ModelLoadWatch loads, ModelDependencies dependencies) {
+    public ModelClients(ClientModels models, ModelDependencies dependencies) {
         this.models = models;
-        this.loads = loads;
         this.dependencies = dependencies;
     }
 
@@ -59,7 +54,7 @@ public final class ModelClients {
                 this,
                 holder,
                 holder.caller()
-                        .map(caller -> loads.currentStep(ModelKey.name(caller.name())))
+                        .map(caller -> models.currentStep(ModelKey.name(caller.name())))
                         .orElse(() -> false));
     }
 
@@ -115,7 +110,7 @@ public final class ModelClients {
     String resolve(Optional<ModelRef> caller, String name) {
         String namespace = caller.map(model -> ModelKey.namespace(model.name())).orElse("");
         String own = ModelKey.of(namespace, name);
-        return !namespace.isEmpty() && models.find(own).isPresent() ? own : name;
+        return !namespace.isEmpty() && models.isKnown(own) ? own : name;
     }
 
     /**
@@ -134,7 +129,7 @@ public final class ModelClients {
         }
         ModelRef caller = asking.get();
         String own = ModelKey.name(caller.name());
-        BooleanSupplier goesOn = loading.getAsBoolean() ? loading : loads.currentStep(own); // such as a new instance
+        BooleanSupplier goesOn = loading.getAsBoolean() ? loading : models.currentStep(own); // such as a new instance
         if (!goesOn.getAsBoolean()) {
             return () -> {};
         }

@@ -8,11 +8,11 @@ import dev.nereid.spi.DataType;
 import inference.ModelConfig;
 
 /** Converts batch inputs and batch outputs of a configuration to their SPI records. */
-final class BatchTensors {
+public final class BatchTensors {
     private BatchTensors() {}
 
     /** Returns the description of a derived input; fails if its entry in the configuration is wrong. */
-    static BatchInput of(ModelConfig config, inference.BatchInput input) {
+    public static BatchInput of(ModelConfig config, inference.BatchInput input) {
         String source = source(config, input);
         if (input.getTargetNameCount() == 0) {
             throw invalid("batch input kind '" + input.getKind() + "' must specify 'target_name'" + end(config));
@@ -22,7 +22,7 @@ final class BatchTensors {
     }
 
     /** Returns the source of an input, without a check of its names. */
-    static String source(ModelConfig config, inference.BatchInput input) {
+    public static String source(ModelConfig config, inference.BatchInput input) {
         BatchInput.Kind kind = kind(config, input);
         if (input.getSourceInputCount() != 1) {
             throw invalid("batch input kind 'BATCH_" + kind + "' expects 1 source input, got "
@@ -33,7 +33,7 @@ final class BatchTensors {
     }
 
     /** Returns the description of how outputs are cut; fails if its entry in the configuration is wrong. */
-    static BatchOutput of(ModelConfig config, inference.BatchOutput output) {
+    public static BatchOutput of(ModelConfig config, inference.BatchOutput output) {
         String source = source(config, output);
         if (output.getTargetNameCount() == 0) {
             throw invalid("batch output kind '" + output.getKind() + "' must specify 'target_name'" + end(config));
@@ -42,7 +42,7 @@ final class BatchTensors {
     }
 
     /** Returns the source of outputs, without a check of their names. */
-    static String source(ModelConfig config, inference.BatchOutput output) {
+    public static String source(ModelConfig config, inference.BatchOutput output) {
         BatchOutput.Kind kind = kind(config, output);
         if (output.getSourceInputCount() != 1) {
             throw invalid("batch output kind 'BATCH_" + kind + "' expects 1 source input, got "

@@ -1,5 +1,6 @@
 package dev.nereid.server.config;
 
+import dev.nereid.api.Spelling;
 import com.google.protobuf.TextFormat;
 import java.io.IOException;
 import java.nio.ByteBuffer;

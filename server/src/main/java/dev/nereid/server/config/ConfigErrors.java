@@ -4,11 +4,11 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 
 /** Creates the exceptions of invalid configurations. */
-final class ConfigErrors {
+public final class ConfigErrors {
     private ConfigErrors() {}
 
     /** A configuration that would be wrong at any time. */
-    static InferenceException invalid(String message) {
+    public static InferenceException invalid(String message) {
         return new InferenceException(ErrorCode.INVALID_ARGUMENT, message);
     }
 }

@@ -2,6 +2,7 @@ package dev.nereid.server.config;
 
 import static dev.nereid.server.config.ConfigErrors.invalid;
 
+import dev.nereid.api.Spelling;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;

@@ -1,22 +1,23 @@
 package dev.nereid.server.config;
 
+import dev.nereid.api.Spelling;
 import dev.nereid.api.parameter.ModelParameters;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** Finds parameters of a model and settings of a backend that are probably misspelt. Static functions only. */
+/** Finds parameters of a model that are probably misspelt. Static functions only. */
 public final class MisspeltParameters {
     /** The parameter of a model that is never evicted. */
     public static final String PINNED = "nereid.pinned";
 
+    /** The parameter of a model with the limit of its executions, in seconds. */
+    public static final String EXECUTION_LIMIT = "execution_watchdog_secs";
+
     /** Parameters that the server reads, whatever the backend. */
     private static final Set<String> GENERAL =
-            Set.of(ExecutionLimitReader.PARAMETER, BatchingStrategyFactory.NATIVE_PARAMETER, PINNED);
-
-    /** The setting that the server gives to every backend, whether it reads it or not. */
-    public static final String MAX_BATCH_SIZE = "default-max-batch-size";
+            Set.of(EXECUTION_LIMIT, BatchingStrategyFactory.NATIVE_PARAMETER, PINNED);
 
     /** The beginning of names of the reference server. */
     private static final String RESERVED = "TRITON_";
@@ -44,27 +45,6 @@ public final class MisspeltParameters {
      */
     public static List<String> ofFailure(ModelParameters parameters) {
         return resembling(parameters, parameters.missing());
-    }
-
-    /**
-     * Describes settings of a backend that were never read, though their names resemble read ones.
-     *
-     * @param settings the settings of the backend, with the names that were read
-     * @param own the names of settings for this backend; other settings are for all backends, which need not read them
-     * @return a warning for each, by their names
-     */
-    public static List<String> ofSettings(ModelParameters settings, Set<String> own) {
-        Set<String> known = new TreeSet<>(settings.read());
-        known.add(MAX_BATCH_SIZE);
-        List<String> warnings = new ArrayList<>();
-        for (String name : settings.unread()) {
-            if (own.contains(name) && !known.contains(name)) {
-                Spelling.closest(name, known)
-                        .ifPresent(meant -> warnings.add(settings.label(name)
-                                + ": unknown setting has no effect; did you mean '" + meant + "'?"));
-            }
-        }
-        return warnings;
     }
 
     private static List<String> resembling(ModelParameters parameters, Set<String> known) {

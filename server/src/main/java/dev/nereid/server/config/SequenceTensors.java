@@ -17,7 +17,7 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /** Converts the sequence batching of a configuration to its description in the SPI. */
-final class SequenceTensors {
+public final class SequenceTensors {
     private static final int FALSE_AND_TRUE = 2;
     private static final String LISTS = "'int32_false_true', 'fp32_false_true' or 'bool_false_true' for ";
 
@@ -28,7 +28,7 @@ final class SequenceTensors {
      *
      * @param maxIdle how long a sequence may have no request
      */
-    static SequenceBatching of(ModelConfig config, Duration maxIdle) {
+    public static SequenceBatching of(ModelConfig config, Duration maxIdle) {
         ModelSequenceBatching batching = config.getSequenceBatching();
         SequenceBatching described = SequenceBatching.of(
                 batching.hasOldest() ? SequenceBatching.Strategy.OLDEST : SequenceBatching.Strategy.DIRECT, maxIdle);

@@ -11,10 +11,10 @@ import inference.ModelTensorReshape;
 import java.util.List;
 
 /** Converts inputs and outputs of a configuration to tensor specifications and back. */
-final class TensorSpecs {
+public final class TensorSpecs {
     private TensorSpecs() {}
 
-    static TensorSpec of(ModelInput input) {
+    public static TensorSpec of(ModelInput input) {
         TensorSpec spec =
                 spec(input.getName(), input.getDataType(), input.getDimsList(), input.hasReshape(), input.getReshape());
         spec = with(spec, TensorSpec.Trait.OPTIONAL, input.getOptional());
@@ -23,14 +23,14 @@ final class TensorSpecs {
         return with(spec, TensorSpec.Trait.NON_LINEAR_FORMAT, input.getIsNonLinearFormatIo());
     }
 
-    static TensorSpec of(ModelOutput output) {
+    public static TensorSpec of(ModelOutput output) {
         TensorSpec spec = spec(
                 output.getName(), output.getDataType(), output.getDimsList(), output.hasReshape(), output.getReshape());
         spec = with(spec, TensorSpec.Trait.SHAPE_TENSOR, output.getIsShapeTensor());
         return with(spec, TensorSpec.Trait.NON_LINEAR_FORMAT, output.getIsNonLinearFormatIo());
     }
 
-    static ModelInput input(TensorSpec spec) {
+    public static ModelInput input(TensorSpec spec) {
         ModelInput.Builder input = ModelInput.newBuilder()
                 .setName(spec.name())
                 .setDataType(configType(spec.type()))
@@ -43,7 +43,7 @@ final class TensorSpecs {
         return input.build();
     }
 
-    static ModelOutput output(TensorSpec spec) {
+    public static ModelOutput output(TensorSpec spec) {
         ModelOutput.Builder output = ModelOutput.newBuilder()
                 .setName(spec.name())
                 .setDataType(configType(spec.type()))
@@ -64,7 +64,7 @@ final class TensorSpecs {
         return isSet ? spec.with(trait) : spec;
     }
 
-    static Shape shape(String name, List<Long> dims) {
+    public static Shape shape(String name, List<Long> dims) {
         try {
             return Shape.of(dims.stream().mapToLong(Long::longValue).toArray());
         } catch (IllegalArgumentException e) {
@@ -80,7 +80,7 @@ final class TensorSpecs {
         return ModelTensorReshape.newBuilder().addAllShape(dims(shape)).build();
     }
 
-    static DataType type(String name, inference.DataType type) {
+    public static DataType type(String name, inference.DataType type) {
         return switch (type) {
             case TYPE_BOOL -> DataType.BOOL;
             case TYPE_UINT8 -> DataType.UINT8;

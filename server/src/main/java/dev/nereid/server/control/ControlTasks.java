@@ -5,7 +5,7 @@ import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
 import dev.nereid.server.repository.ModelKey;
-import dev.nereid.server.repository.ServerPaths;
+import dev.nereid.api.file.ServerPaths;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

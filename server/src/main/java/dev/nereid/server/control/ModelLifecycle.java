@@ -1,5 +1,6 @@
 package dev.nereid.server.control;
 
+import dev.nereid.server.files.FileCopies;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
@@ -70,6 +71,7 @@ public final class ModelLifecycle {
      * Creates the life cycle of a repository's models.
      *
      * @param repository where the models lie
+     * @param files the copies of their files for backends
      * @param options how they are loaded
      * @param controlOptions when they are loaded and unloaded
      * @param environment memory and clock of their schedulers
@@ -78,6 +80,7 @@ public final class ModelLifecycle {
     public ModelLifecycle(
             ModelRepository repository,
             BackendRegistry backends,
+            FileCopies files,
             ModelLoadOptions options,
             ModelControlOptions controlOptions,
             SchedulerEnvironment environment,
@@ -92,7 +95,7 @@ public final class ModelLifecycle {
         MemoryRefresh refresh = new MemoryRefresh(live, memory, nanoTime, fatalErrors);
         models = new ServedModels(live, watch, refresh);
         ModelDependencies dependencies = new ModelDependencies();
-        clients = new ModelClients(models, watch, dependencies);
+        clients = new ModelClients(models, dependencies);
         tasks = new ControlTasks(fatalErrors);
         threads = new LoadThreads(options.loadThreads(), nativeHeap::freed);
         MeterRegistry meters = new MeterRegistry(environment.clocks().wallClock());
@@ -100,6 +103,7 @@ public final class ModelLifecycle {
                 backends, options, environment.rateLimiter().isLimiting(), watch);
         VersionLoader loader = new VersionLoader(
                 backends,
+                files,
                 options,
                 environment,
                 warmups,
@@ -113,6 +117,7 @@ public final class ModelLifecycle {
         Optional<ModelDescriber> describer = controlOptions.mode() == ModelControlMode.DEMAND
                 ? Optional.of(new ModelDescriber(
                         backends,
+                        files,
                         options,
                         meters,
                         environment.cache().isPresent(),
@@ -128,7 +133,7 @@ public final class ModelLifecycle {
                 controlOptions.mode() == ModelControlMode.NONE || controlOptions.mode() == ModelControlMode.POLL);
         LoadFailures failures = new LoadFailures(fatalErrors);
         overrides = new PrivateDirectory(workDirectory, "overrides-");
-        backends.fileCopies().exempt(overrides::contains);
+        files.exempt(overrides::contains);
         ModelSources sources =
                 new ModelSources(repository, preparation, new OverrideWriter(overrides, OverrideWriter.MAX_BYTES));
         ModelLoader modelLoader = new ModelLoader(

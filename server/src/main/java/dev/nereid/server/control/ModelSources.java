@@ -3,7 +3,7 @@ package dev.nereid.server.control;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.server.config.ModelConfigJsonReader;
-import dev.nereid.server.config.Spelling;
+import dev.nereid.api.Spelling;
 import dev.nereid.server.config.WrittenConfig;
 import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.VersionState;

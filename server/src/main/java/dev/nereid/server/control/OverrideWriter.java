@@ -5,7 +5,7 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
 import dev.nereid.server.files.PrivateDirectory;
-import dev.nereid.server.repository.ContainedPath;
+import dev.nereid.api.file.ContainedPath;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;

@@ -9,7 +9,7 @@ import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.repository.ModelLocation;
 import dev.nereid.server.repository.ModelRepository;
 import dev.nereid.server.repository.RepositoryScan;
-import dev.nereid.server.repository.ServerPaths;
+import dev.nereid.api.file.ServerPaths;
 import dev.nereid.spi.ErrorCode;
 import java.util.HashMap;
 import java.util.List;

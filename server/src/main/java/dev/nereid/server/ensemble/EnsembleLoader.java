@@ -11,7 +11,7 @@ import dev.nereid.scheduler.ensemble.StepDefinition;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.ConfigValidation;
-import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.lifecycle.ModelSettingsReader;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.dependency.ModelDependencies;
 import dev.nereid.server.lifecycle.FileIdentity;

@@ -3,7 +3,7 @@ package dev.nereid.server.files;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
-import dev.nereid.server.repository.ContainedPath;
+import dev.nereid.api.file.ContainedPath;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;

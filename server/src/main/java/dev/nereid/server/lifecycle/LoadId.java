@@ -3,7 +3,7 @@ package dev.nereid.server.lifecycle;
 import com.google.protobuf.CodedOutputStream;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.repository.ModelDirectory;
-import dev.nereid.server.repository.ServerPaths;
+import dev.nereid.api.file.ServerPaths;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.io.IOException;

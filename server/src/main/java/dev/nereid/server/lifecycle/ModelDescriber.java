@@ -1,8 +1,8 @@
 package dev.nereid.server.lifecycle;
 
+import dev.nereid.server.files.FileCopies;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.server.config.ConfigValidation;
-import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.instance.LoadWaits;
 import dev.nereid.server.plugin.BackendLease;
@@ -25,6 +25,7 @@ public final class ModelDescriber {
     static final long OVERHEAD_BYTES = 512L << 10;
 
     private final BackendRegistry backends;
+    private final FileCopies copies;
     private final ModelLoadOptions options;
     private final MeterRegistry meters;
     private final boolean hasCache;
@@ -35,6 +36,7 @@ public final class ModelDescriber {
     /**
      * Creates the describer of a server.
      *
+     * @param copies the copies of models' files for backends
      * @param options how models are loaded
      * @param meters the statistics of the versions
      * @param hasCache whether the server has a response cache
@@ -44,6 +46,7 @@ public final class ModelDescriber {
      */
     public ModelDescriber(
             BackendRegistry backends,
+            FileCopies copies,
             ModelLoadOptions options,
             MeterRegistry meters,
             boolean hasCache,
@@ -53,6 +56,7 @@ public final class ModelDescriber {
         this.waits = waits;
         this.supervision = supervision;
         this.backends = backends;
+        this.copies = copies;
         this.options = options;
         this.meters = meters;
         this.hasCache = hasCache;
@@ -91,7 +95,7 @@ public final class ModelDescriber {
                     required.add(name);
                     return true;
                 });
-                VersionFiles files = backends.fileCopies().of(prepared.directory());
+                VersionFiles files = copies.of(prepared.directory());
                 ModelConfig config =
                         VersionCompletion.complete(options, recording, version, lease, files, supervision, waits);
                 versions.put(version, version(key, version, config, required));

@@ -1,5 +1,6 @@
 package dev.nereid.server.lifecycle;
 
+import dev.nereid.server.config.ModelConfigJson;
 import dev.nereid.api.BestEffort;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.agent.AgentChain;
@@ -49,7 +50,7 @@ public final class ModelPreparation {
             BackendRegistry backends, ModelLoadOptions options, boolean rateLimited, ModelLoadWatch watch) {
         this.watch = watch;
         this.backends = backends;
-        agents = new RepositoryAgents(backends);
+        agents = new RepositoryAgents(backends, ModelConfigJson::write);
         this.options = options;
         this.rateLimited = rateLimited;
     }

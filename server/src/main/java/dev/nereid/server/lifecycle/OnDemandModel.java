@@ -8,7 +8,6 @@ import dev.nereid.api.statistics.ModelVersionTags;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.server.config.MisspeltParameters;
-import dev.nereid.server.config.ModelSettingsReader;
 import inference.ModelConfig;
 import inference.ModelEnsembling;
 import inference.ModelParameter;

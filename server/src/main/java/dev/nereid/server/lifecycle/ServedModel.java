@@ -24,7 +24,6 @@ import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.ClassifyingObserver;
-import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.dependency.ModelRequirer;
 import dev.nereid.server.dependency.ReadinessQuestion;
 import dev.nereid.server.dependency.RequiredModels;

@@ -1,5 +1,7 @@
 package dev.nereid.server.lifecycle;
 
+import java.util.function.BooleanSupplier;
+import dev.nereid.server.client.ClientModels;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelCatalog;
@@ -42,7 +44,7 @@ import org.jspecify.annotations.Nullable;
  * Catalog of the loaded models of a server. Lock-free for readers: a map of immutable entries, each replaced as a
  * whole, by one control task at a time for each model.
  */
-public final class ServedModels implements ModelCatalog {
+public final class ServedModels implements ModelCatalog, ClientModels {
     private final ConcurrentHashMap<String, ModelEntry> entries = new ConcurrentHashMap<>();
     private final ModelNames names = new ModelNames(entries);
     private final OnDemandModels onDemand = new OnDemandModels();
@@ -390,12 +392,7 @@ public final class ServedModels implements ModelCatalog {
                 .findFirst();
     }
 
-    /**
-     * Finds the execution that a thread is in.
-     *
-     * @param thread any thread
-     * @return the execution at this moment; empty if there is none
-     */
+    @Override
     public Optional<RunningExecution> executionOn(Thread thread) {
         return live.all().stream()
                 .flatMap(generation -> generation.model().scheduler().instances().stream())
@@ -546,12 +543,17 @@ public final class ServedModels implements ModelCatalog {
         return Set.copyOf(entries.keySet());
     }
 
-    /**
-     * Returns the key of the model that clients mean by a name.
-     *
-     * @return the key; the name itself if there is no such model
-     * @throws InferenceException if there are several
-     */
+    @Override
+    public boolean isKnown(String key) {
+        return entries.containsKey(key);
+    }
+
+    @Override
+    public BooleanSupplier currentStep(String model) {
+        return loads.currentStep(model);
+    }
+
+    @Override
     public String key(String name) {
         return entries.containsKey(name) ? name : names.key(name).orElse(name);
     }

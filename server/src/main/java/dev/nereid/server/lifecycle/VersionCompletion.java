@@ -7,7 +7,6 @@ import dev.nereid.scheduler.Supervision;
 import dev.nereid.server.config.ConfigCompletion;
 import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.server.config.ConfigValidation;
-import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.config.UnsupportedFeatures;
 import dev.nereid.server.dependency.RequiredModels;
 import dev.nereid.server.executor.ModelExecutor;

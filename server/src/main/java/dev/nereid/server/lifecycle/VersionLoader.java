@@ -2,6 +2,7 @@ package dev.nereid.server.lifecycle;
 
 import static java.util.stream.Collectors.toList;
 
+import dev.nereid.server.files.FileCopies;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.NamedTensor;
@@ -19,10 +20,7 @@ import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.BatchingStrategyFactory;
 import dev.nereid.server.config.ConfigCompletion;
-import dev.nereid.server.config.ExecutionLimitReader;
 import dev.nereid.server.config.MisspeltParameters;
-import dev.nereid.server.config.ModelSettingsReader;
-import dev.nereid.server.config.SequencePlanReader;
 import dev.nereid.server.dependency.RequiredModels;
 import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.files.VersionFiles;
@@ -71,6 +69,7 @@ import java.util.function.Function;
  */
 public final class VersionLoader {
     private final BackendRegistry backends;
+    private final FileCopies copies;
     private final ModelLoadOptions options;
     private final SchedulerEnvironment environment;
     private final RunningWarmups warmups;
@@ -83,6 +82,7 @@ public final class VersionLoader {
     /**
      * Creates the loader of a server's versions.
      *
+     * @param copies the copies of models' files for backends
      * @param options how they are loaded
      * @param environment the services of their schedulers
      * @param warmups knows the warm-ups in progress
@@ -93,6 +93,7 @@ public final class VersionLoader {
      */
     public VersionLoader(
             BackendRegistry backends,
+            FileCopies copies,
             ModelLoadOptions options,
             SchedulerEnvironment environment,
             RunningWarmups warmups,
@@ -107,6 +108,7 @@ public final class VersionLoader {
         this.meters = meters;
         this.watch = watch;
         this.backends = backends;
+        this.copies = copies;
         this.options = options;
         this.environment = environment;
         this.warmups = warmups;
@@ -139,7 +141,7 @@ public final class VersionLoader {
         BackendLease lease = backends.acquire(prepared.config().getBackend());
         try (Rollback rollback = new Rollback()) {
             rollback.add(lease::close);
-            VersionFiles files = backends.fileCopies().of(prepared.directory());
+            VersionFiles files = copies.of(prepared.directory());
             rollback.add(files::close);
             LoadScope scope = LoadScope.of(prepared, version, lease, files, environment.supervision(), starts.waits());
             LeasedModel.Resources resources = new LeasedModel.Resources(
@@ -300,7 +302,7 @@ public final class VersionLoader {
 
     /** Completes the configuration of a version from its files, and checks it. */
     ModelConfig complete(PreparedModel prepared, long version, BackendLease lease) {
-        VersionFiles files = backends.fileCopies().of(prepared.directory());
+        VersionFiles files = copies.of(prepared.directory());
         return VersionCompletion.complete(
                 options, prepared, version, lease, files, environment.supervision(), starts.waits());
     }

@@ -4,7 +4,6 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.InstanceControl;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
-import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.instance.InstanceFactory;
 import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.server.instance.InstanceUpdate;

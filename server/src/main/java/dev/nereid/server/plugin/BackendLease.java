@@ -1,6 +1,6 @@
 package dev.nereid.server.plugin;
 
-import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.api.BackendCallbacks;
 import dev.nereid.server.plugin.boundary.KeptObjects;
 import dev.nereid.server.plugin.jar.PluginThreads;
 import dev.nereid.spi.Backend;

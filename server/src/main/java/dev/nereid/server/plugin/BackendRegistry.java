@@ -1,7 +1,6 @@
 package dev.nereid.server.plugin;
 
-import dev.nereid.server.config.Spelling;
-import dev.nereid.server.files.FileCopies;
+import dev.nereid.api.Spelling;
 import dev.nereid.server.plugin.jar.PluginDirectory;
 import dev.nereid.server.plugin.jar.PluginException;
 import dev.nereid.server.plugin.jar.PluginSource;
@@ -49,12 +48,10 @@ public final class BackendRegistry implements AutoCloseable {
     private final AtomicBoolean closed = new AtomicBoolean();
     private final AtomicLong changes = new AtomicLong();
     private final Executor actionThreads;
-    private final FileCopies fileCopies;
 
     private BackendRegistry(List<Path> directories, PluginEnvironment environment) {
         this.directories = List.copyOf(directories);
         this.environment = environment;
-        fileCopies = new FileCopies(environment.cacheRoot());
         // Virtual threads: an action of one plugin that blocks nevertheless delays no other.
         ThreadFactory threads = Thread.ofVirtual()
                 .name("action/", 0)
@@ -283,15 +280,6 @@ public final class BackendRegistry implements AutoCloseable {
     }
 
     /**
-     * Returns the private copies of files of models, for the backends.
-     *
-     * @return the copies, always the same
-     */
-    public FileCopies fileCopies() {
-        return fileCopies;
-    }
-
-    /**
      * Returns how often a plugin was added or replaced.
      *
      * @return a number that never falls
@@ -420,7 +408,6 @@ public final class BackendRegistry implements AutoCloseable {
         PluginSnapshot now = plugins.get();
         List.copyOf(now.backends().values()).reversed().forEach(BackendSlot::end);
         List.copyOf(now.plugins().values()).reversed().forEach(PluginSlot::end);
-        fileCopies.close();
     }
 
     private void add(PluginSource source, String stamp, Set<Path> present) {

@@ -2,7 +2,6 @@ package dev.nereid.server.plugin;
 
 import dev.nereid.api.parameter.BackendParameters;
 import dev.nereid.api.parameter.ModelParameters;
-import dev.nereid.server.config.MisspeltParameters;
 import dev.nereid.server.plugin.jar.PluginSource;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.Metrics;
@@ -24,7 +23,7 @@ import org.slf4j.LoggerFactory;
 /** Services of the server for one backend. Safe for use by any thread; its backend may have asked for a cache directory. */
 final class PluginBackendContext implements BackendContext {
     private static final Logger LOG = LoggerFactory.getLogger(PluginBackendContext.class);
-    private static final String MAX_BATCH_SIZE = MisspeltParameters.MAX_BATCH_SIZE;
+    private static final String MAX_BATCH_SIZE = MisspeltSettings.MAX_BATCH_SIZE;
     private static final String DEFAULT_MAX_BATCH_SIZE = "4";
 
     private final String name;
@@ -88,7 +87,7 @@ final class PluginBackendContext implements BackendContext {
             return List.of();
         }
         settings.endRecording();
-        return MisspeltParameters.ofSettings(
+        return MisspeltSettings.of(
                 settings, environment.settings().getOrDefault(name, Map.of()).keySet());
     }
 

@@ -9,6 +9,7 @@ import dev.nereid.spi.storage.StorageProvider;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 
 /** Loads the plugin of a remote storage and opens a model repository with it. Static functions only. */
 public final class StoragePlugin {
@@ -18,6 +19,16 @@ public final class StoragePlugin {
     private static final String OWN_SCHEME = "s3";
 
     private StoragePlugin() {}
+
+    /**
+     * Returns what opens the storages of remote model repositories by their URLs.
+     *
+     * @return {@link #open} with the other arguments
+     */
+    public static Function<String, ModelStorage> source(
+            Map<String, String> variables, List<Path> directories, PluginEnvironment environment) {
+        return url -> open(url, variables, directories, environment);
+    }
 
     /**
      * Opens a remote model repository. Blocks while the plugin does. Each repository has a separate class loader.

@@ -1,5 +1,6 @@
 package dev.nereid.server.repository;
 
+import dev.nereid.api.file.ServerPaths;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;

@@ -1,12 +1,13 @@
 package dev.nereid.server.storage;
 
-import dev.nereid.server.plugin.PluginEnvironment;
 import dev.nereid.server.repository.RepositoryRoot;
+import dev.nereid.spi.storage.ModelStorage;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SortedSet;
 import java.util.TreeSet;
+import java.util.function.Function;
 
 /** The remote repositories of a server. Owns them. Immutable. */
 public final class RemoteRepositories implements AutoCloseable {
@@ -17,20 +18,19 @@ public final class RemoteRepositories implements AutoCloseable {
     }
 
     /**
-     * Opens the repositories, all or none. Blocks while their plugins do.
+     * Opens the repositories, all or none. Blocks while their storages do.
      *
-     * @param options their URLs and plugins
-     * @param environment the version of the SPI that plugins are checked against, and the directory for copies
-     *     of jars
+     * @param options their URLs, the directory and the limits of their local copies
+     * @param storages opens the storage of a URL, which its repository owns
      * @return the repositories, owned by the caller
      * @throws IllegalArgumentException if one of them cannot be opened
      */
-    public static RemoteRepositories open(StorageOptions options, PluginEnvironment environment) {
+    public static RemoteRepositories open(StorageOptions options, Function<String, ModelStorage> storages) {
         List<RemoteRepository> opened = new ArrayList<>();
         boolean all = false;
         try {
             for (String url : options.urls()) {
-                opened.add(RemoteRepository.open(url, options, environment));
+                opened.add(RemoteRepository.open(url, options, storages));
             }
             all = true;
             return new RemoteRepositories(opened);

@@ -1,8 +1,6 @@
 package dev.nereid.server.storage;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.server.plugin.PluginEnvironment;
-import dev.nereid.server.plugin.StoragePlugin;
 import dev.nereid.server.repository.ModelCopy;
 import dev.nereid.server.repository.RepositoryRoot;
 import dev.nereid.spi.BackendException;
@@ -17,6 +15,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -61,17 +60,16 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
     }
 
     /**
-     * Opens a repository: loads the plugin of its scheme, and deletes incomplete local copies. Blocks meanwhile.
+     * Opens a repository with the storage of its scheme, and deletes incomplete local copies. Blocks meanwhile.
      *
-     * @param options plugins, environment, directory and limits
-     * @param environment the version of the SPI that the plugin is checked against, and the directory for copies
-     *     of jars
+     * @param options directory and limits
+     * @param storages opens the storage of a URL, which the repository owns
      * @return the repository, owned by the caller
-     * @throws IllegalArgumentException if no plugin serves the URL, if the plugin refuses it, or if the directory of
-     *     local copies cannot be used
+     * @throws IllegalArgumentException if there is no storage for the URL, or if the directory of local copies cannot be
+     *     used
      */
-    public static RemoteRepository open(String url, StorageOptions options, PluginEnvironment environment) {
-        ModelStorage storage = StoragePlugin.open(url, options.environment(), options.plugins(), environment);
+    public static RemoteRepository open(String url, StorageOptions options, Function<String, ModelStorage> storages) {
+        ModelStorage storage = storages.apply(url);
         boolean opened = false;
         try {
             RemoteRepository repository = open(

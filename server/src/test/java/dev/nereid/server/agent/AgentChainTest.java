@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.agent.AgentChain;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.plugin.AgentLease;
 import dev.nereid.spi.BackendException;

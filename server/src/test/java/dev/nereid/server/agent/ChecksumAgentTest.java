@@ -3,6 +3,8 @@ package dev.nereid.server.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.agent.ChecksumAgentProvider;
+import dev.nereid.server.agent.LoadContext;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.agent.RepositoryAgent;

@@ -2,6 +2,8 @@ package dev.nereid.server.cache;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.cache.LocalCache;
 import dev.nereid.spi.cache.CacheKey;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -69,7 +71,7 @@ final class LocalCacheProperties {
             @ForAll @IntRange(min = 1, max = 20) int maximum,
             @ForAll @Size(max = 200) List<@IntRange(max = 40 * 22 - 1) Integer> steps) {
         Model model = new Model(maximum);
-        LocalCache cache = new LocalCache((long) maximum * UNIT);
+        LocalCache cache = new LocalCache((long) maximum * UNIT, new TensorPool(Long.MAX_VALUE, (long) maximum * UNIT / 8));
         for (int step : steps) {
             int key = step % 20;
             int units = step / 40; // 0 to 21: the latter never fits

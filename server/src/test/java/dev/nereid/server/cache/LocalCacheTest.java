@@ -3,6 +3,8 @@ package dev.nereid.server.cache;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.cache.LocalCache;
 import dev.nereid.spi.cache.CacheEntry;
 import dev.nereid.spi.cache.CacheKey;
 import dev.nereid.spi.cache.LookupObserver;
@@ -25,7 +27,7 @@ final class LocalCacheTest {
     private static final int SIZE = 64 * 100;
 
     @AutoClose
-    private final LocalCache cache = new LocalCache(SIZE);
+    private final LocalCache cache = new LocalCache(SIZE, new TensorPool(Long.MAX_VALUE, SIZE / 8));
 
     @Test
     void keepsACopy() {
@@ -102,7 +104,7 @@ final class LocalCacheTest {
     /** Also after the end of the cache: a client may read slowly. */
     @Test
     void leavesAnEntryToItsReader() {
-        LocalCache other = new LocalCache(SIZE);
+        LocalCache other = new LocalCache(SIZE, new TensorPool(Long.MAX_VALUE, SIZE / 8));
         insert(other, 1, content(SIZE, 5));
         CacheEntry entry = lookup(other, 1);
         other.close();
@@ -115,7 +117,7 @@ final class LocalCacheTest {
 
     @Test
     void keepsNothingAfterItsEnd() {
-        LocalCache other = new LocalCache(SIZE);
+        LocalCache other = new LocalCache(SIZE, new TensorPool(Long.MAX_VALUE, SIZE / 8));
         other.close();
 
         assertThat(insert(other, 1, content(10, 1))).isEqualTo("refused");
@@ -156,16 +158,16 @@ final class LocalCacheTest {
     @ValueSource(strings = {"", "0", "-1", "1e6", "many"})
     void wantsASize(String size) {
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> LocalCache.of(Map.of("size", size)))
+                .isThrownBy(() -> LocalCache.size(Map.of("size", size)))
                 .withMessageContaining("cache 'local': size: '" + size + "' (expected: a number of bytes");
     }
 
     @Test
     void knowsNoOtherSetting() {
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> LocalCache.of(Map.of("size", "10", "host", "x")))
+                .isThrownBy(() -> LocalCache.size(Map.of("size", "10", "host", "x")))
                 .withMessage("cache 'local': host: unknown setting (expected: size)");
-        assertThatIllegalArgumentException().isThrownBy(() -> LocalCache.of(Map.of()));
+        assertThatIllegalArgumentException().isThrownBy(() -> LocalCache.size(Map.of()));
     }
 
     private static MemorySegment content(int size, int fill) {

@@ -307,7 +307,7 @@ final class ForgottenResponsesTest {
     private ModelClient client() {
         ModelLoadWatch watch = new ModelLoadWatch(Supervision.NONE, System::nanoTime);
         MemoryRefresh refresh = new MemoryRefresh(live, Runnable::run, System::nanoTime, FatalErrorHandler.NONE);
-        ModelClients clients = new ModelClients(new ServedModels(live, watch, refresh), watch, new ModelDependencies());
+        ModelClients clients = new ModelClients(new ServedModels(live, watch, refresh), new ModelDependencies());
         clients.serve(server);
         return clients.of(holder);
     }

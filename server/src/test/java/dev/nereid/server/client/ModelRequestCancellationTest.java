@@ -286,7 +286,7 @@ final class ModelRequestCancellationTest {
         LiveGenerations live = new LiveGenerations(FatalErrorHandler.NONE, () -> {});
         ModelLoadWatch watch = new ModelLoadWatch(Supervision.NONE, System::nanoTime);
         MemoryRefresh refresh = new MemoryRefresh(live, Runnable::run, System::nanoTime, FatalErrorHandler.NONE);
-        ModelClients clients = new ModelClients(new ServedModels(live, watch, refresh), watch, new ModelDependencies());
+        ModelClients clients = new ModelClients(new ServedModels(live, watch, refresh), new ModelDependencies());
         clients.serve(server);
         return clients.of(live.holders().add(new ModelRef("caller", 1), "caller", "plugin", Runnable::run));
     }

@@ -3,6 +3,8 @@ package dev.nereid.server.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.config.ModelConfigJsonReader;
+import dev.nereid.server.config.BareNames;
 import dev.nereid.api.InferenceException;
 import inference.ModelConfig;
 import org.junit.jupiter.api.Test;

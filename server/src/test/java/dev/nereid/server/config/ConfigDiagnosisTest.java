@@ -3,6 +3,8 @@ package dev.nereid.server.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
+import dev.nereid.server.config.ConfigDiagnosis;
+import dev.nereid.server.config.ConfigProblem;
 import dev.nereid.testkit.ReaderProbe;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -2,6 +2,7 @@ package dev.nereid.server.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.BackendTraits.PreferredGroup;
 import dev.nereid.spi.Device;

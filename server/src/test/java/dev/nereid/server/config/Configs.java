@@ -1,18 +1,20 @@
 package dev.nereid.server.config;
 
+import dev.nereid.server.config.ModelConfigReader;
+import dev.nereid.server.config.ConfigNormalization;
 import inference.ModelConfig;
 
 /** Configurations for tests, written as they are in files. */
-final class Configs {
+public final class Configs {
     private Configs() {}
 
     /** Reads a configuration. */
-    static ModelConfig config(String text) {
+    public static ModelConfig config(String text) {
         return ModelConfigReader.parse("test/config.pbtxt", text);
     }
 
     /** Reads a configuration that passes every check, followed by more text. */
-    static ModelConfig valid(String more) {
+    public static ModelConfig valid(String more) {
         return ConfigNormalization.normalize(config("""
                 name: "m"
                 backend: "custom"

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.config.ConfigNormalization;
+import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import java.util.List;

@@ -2,10 +2,9 @@ package dev.nereid.server.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.parameter.BackendParameters;
+import dev.nereid.server.config.MisspeltParameters;
 import dev.nereid.api.parameter.ModelParameters;
 import java.util.Map;
-import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -66,33 +65,6 @@ class MisspeltParametersTest {
         parameters.asMap();
 
         assertThat(MisspeltParameters.of(parameters)).isEmpty();
-    }
-
-    @Test
-    void suggestsTheSettingOfABackendThatIsMeant() {
-        ModelParameters settings = settings(Map.of("max-widht", "3", "default-max-batch-siz", "2", "max-height", "4"));
-
-        assertThat(MisspeltParameters.ofSettings(settings, Set.of("max-widht", "default-max-batch-siz", "max-height")))
-                .containsExactly(
-                        "--backend-config=linear,default-max-batch-siz: unknown setting has no effect;"
-                                + " did you mean 'default-max-batch-size'?",
-                        "--backend-config=linear,max-widht: unknown setting has no effect; did you mean 'max-width'?");
-    }
-
-    @Test
-    void suggestsNothingForSettingsOfAllBackendsAndOfTheServer() {
-        ModelParameters settings = settings(Map.of("max-widht", "3", "default-max-batch-size", "4", "labels", "5"));
-
-        assertThat(MisspeltParameters.ofSettings(settings, Set.of("default-max-batch-size", "labels")))
-                .isEmpty();
-    }
-
-    /** The settings of a backend that reads two. */
-    private static ModelParameters settings(Map<String, String> values) {
-        ModelParameters settings = ModelParameters.of(BackendParameters.of("linear", values));
-        settings.integer("max-width", 1, 9);
-        settings.integer("max-height", 1, 9);
-        return settings;
     }
 
     @Test

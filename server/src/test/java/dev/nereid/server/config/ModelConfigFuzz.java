@@ -1,5 +1,10 @@
 package dev.nereid.server.config;
 
+import dev.nereid.server.config.ModelConfigReader;
+import dev.nereid.server.config.ConfigNormalization;
+import dev.nereid.server.config.ConfigCompletion;
+import dev.nereid.server.config.ConfigValidation;
+import dev.nereid.server.lifecycle.ModelSettingsReader;
 import com.code_intelligence.jazzer.junit.DictionaryEntries;
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import dev.nereid.testkit.ReaderProbe;

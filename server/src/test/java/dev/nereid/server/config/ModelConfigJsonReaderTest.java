@@ -3,6 +3,7 @@ package dev.nereid.server.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.config.ModelConfigJsonReader;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import org.junit.jupiter.api.Test;

@@ -2,6 +2,7 @@ package dev.nereid.server.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.config.ModelConfigJson;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.util.JsonFormat;
 import inference.ModelConfig;

@@ -3,6 +3,9 @@ package dev.nereid.server.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.config.ConfigDiagnosis;
+import dev.nereid.server.config.ModelConfigJsonReader;
+import dev.nereid.server.config.Placeholders;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;

@@ -3,6 +3,8 @@ package dev.nereid.server.control;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.control.ModelFiles;
+import dev.nereid.server.control.OverrideWriter;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.files.PrivateDirectory;
 import dev.nereid.spi.ErrorCode;

@@ -2,6 +2,7 @@ package dev.nereid.server.control;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.control.PollState;
 import dev.nereid.server.repository.ModelFingerprint;
 import dev.nereid.server.repository.TreeStamp;
 import java.time.Duration;

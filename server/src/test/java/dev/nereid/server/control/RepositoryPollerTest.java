@@ -2,6 +2,8 @@ package dev.nereid.server.control;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.control.RepositoryPoller;
+import dev.nereid.server.control.PollState;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.SchedulerClocks;
 import dev.nereid.scheduler.time.TimeoutQueue;

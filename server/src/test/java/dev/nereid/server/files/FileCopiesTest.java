@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.nereid.server.files.FileCopies;
+import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;

@@ -2,6 +2,7 @@ package dev.nereid.server.files;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.files.PrivateDirectory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

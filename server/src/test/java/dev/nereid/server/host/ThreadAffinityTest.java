@@ -3,6 +3,7 @@ package dev.nereid.server.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import dev.nereid.server.host.CpuSet;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.ModelPlan;

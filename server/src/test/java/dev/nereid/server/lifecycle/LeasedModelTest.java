@@ -3,6 +3,7 @@ package dev.nereid.server.lifecycle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import dev.nereid.server.lifecycle.ModelLoadWatch;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.ModelRef;
 import dev.nereid.scheduler.Supervision;
@@ -69,7 +70,7 @@ final class LeasedModelTest {
     @Test
     void releasesTheBackendIfALoadFailsBeforeItHasAModel() {
         AtomicReference<Backend> leased = new AtomicReference<>();
-        generations.backends().fileCopies().exempt(_ -> {
+        generations.copies().exempt(_ -> {
             leased.set(backend());
             throw new IllegalStateException("a fault");
         });
@@ -90,7 +91,7 @@ final class LeasedModelTest {
         Backend completing;
         try (BackendLease lease = generations.backends().acquire("gauge")) {
             completing = lease.backend();
-            VersionFiles files = generations.backends().fileCopies().of(prepared.directory());
+            VersionFiles files = generations.copies().of(prepared.directory());
             VersionCompletion.complete(
                     ServerOptions.of(Path.of("models")).models(),
                     prepared,
@@ -119,7 +120,7 @@ final class LeasedModelTest {
         ModelRef model = new ModelRef("m", 1);
         return new LeasedModel.Resources(
                 generations.backends().acquire("gauge"),
-                generations.backends().fileCopies().of(new ModelDirectory(directory, "m")),
+                generations.copies().of(new ModelDirectory(directory, "m")),
                 new ModelExecutor(model, "gauge", Supervision.NONE),
                 new ResponseHolders().add(model, "m", "gauge", Runnable::run));
     }

@@ -3,6 +3,10 @@ package dev.nereid.server.lifecycle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.files.FileCopies;
+import dev.nereid.server.lifecycle.VersionLoader;
+import dev.nereid.server.lifecycle.ServedModel;
+import dev.nereid.server.lifecycle.PreparedModel;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
@@ -256,6 +260,7 @@ final class ModelUnloadTest {
     private VersionLoader loader() {
         return new VersionLoader(
                 backends,
+                new FileCopies(directory.resolve("cache")),
                 ServerOptions.of(Path.of("models")).models(),
                 environment,
                 new RunningWarmups(),

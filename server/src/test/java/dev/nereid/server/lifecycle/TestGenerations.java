@@ -1,5 +1,15 @@
 package dev.nereid.server.lifecycle;
 
+import dev.nereid.server.lifecycle.PreparedModel;
+import dev.nereid.server.lifecycle.ServedModel;
+import dev.nereid.server.lifecycle.LiveGenerations;
+import dev.nereid.server.lifecycle.Generation;
+import dev.nereid.server.lifecycle.ModelLoadWatch;
+import dev.nereid.server.lifecycle.VersionLoader;
+import dev.nereid.server.files.FileCopies;
+import dev.nereid.server.lifecycle.ModelPreparation;
+import dev.nereid.server.lifecycle.GenerationHooks;
+import dev.nereid.server.lifecycle.MeterRegistry;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.scheduler.time.TimerThread;
@@ -102,6 +112,7 @@ public final class TestGenerations implements AutoCloseable {
     private final ModelLoadWatch watch = new ModelLoadWatch(Supervision.NONE, System::nanoTime);
     private final Path models;
     private final BackendRegistry backends;
+    private final FileCopies copies;
     private final VersionLoader loader;
 
     /**
@@ -117,8 +128,10 @@ public final class TestGenerations implements AutoCloseable {
                 List.of(directory.resolve("plugins")),
                 List.of(),
                 new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve("cache"), 2, Map.of()));
+        copies = new FileCopies(directory.resolve("cache"));
         loader = new VersionLoader(
                 backends,
+                copies,
                 ServerOptions.of(Path.of("models")).models(),
                 new SchedulerEnvironment(new TensorPool(1 << 24, 1 << 20, true), nanoTime, timer),
                 new RunningWarmups(),
@@ -132,6 +145,11 @@ public final class TestGenerations implements AutoCloseable {
     /** Returns the backends, closed with the loader. */
     BackendRegistry backends() {
         return backends;
+    }
+
+    /** Returns the copies of files, closed with the loader. */
+    FileCopies copies() {
+        return copies;
     }
 
     /** Returns the directory of a model, which is created by its first load. */

@@ -3,6 +3,9 @@ package dev.nereid.server.options;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.options.ServerOptions;
+import dev.nereid.server.options.DelayOptions;
+import dev.nereid.server.options.RateLimitOptions;
 import dev.nereid.api.memory.GpuAccess;
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.cache.CacheOptions;

@@ -3,6 +3,13 @@ package dev.nereid.server.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.plugin.IsolatedBackendProvider;
+import dev.nereid.server.plugin.Plugin;
+import dev.nereid.server.plugin.PluginEnvironment;
+import dev.nereid.server.plugin.PluginSlot;
+import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.server.plugin.BackendSlot;
+import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.server.plugin.jar.PluginClassLoader;
 import dev.nereid.server.plugin.jar.PluginException;

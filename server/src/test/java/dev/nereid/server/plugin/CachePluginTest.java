@@ -3,6 +3,8 @@ package dev.nereid.server.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import dev.nereid.server.plugin.PluginEnvironment;
+import dev.nereid.server.plugin.CachePlugin;
 import dev.nereid.server.plugin.jar.SpiVersion;
 import dev.nereid.spi.cache.CacheEntry;
 import dev.nereid.spi.cache.CacheKey;

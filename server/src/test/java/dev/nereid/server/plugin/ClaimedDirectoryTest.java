@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.tuple;
 
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.plugin.PluginEnvironment;
+import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.server.plugin.jar.SpiVersion;
 import dev.nereid.spi.BackendException;
 import java.io.IOException;

@@ -3,6 +3,7 @@ package dev.nereid.server.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.plugin.CountedResource;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;

@@ -3,6 +3,9 @@ package dev.nereid.server.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.plugin.IsolatedBackend;
+import dev.nereid.server.plugin.PluginLogger;
+import dev.nereid.server.plugin.IsolatedInstance;
 import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;

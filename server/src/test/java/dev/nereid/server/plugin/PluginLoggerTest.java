@@ -2,6 +2,7 @@ package dev.nereid.server.plugin;
 
 import static org.assertj.core.api.Assertions.assertThatCode;
 
+import dev.nereid.server.plugin.PluginLogger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;

@@ -3,6 +3,9 @@ package dev.nereid.server.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
+import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.server.plugin.PluginEnvironment;
+import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.jar.SpiVersion;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -4,6 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.plugin.PluginEnvironment;
+import dev.nereid.server.plugin.PluginSlot;
+import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.jar.SpiVersion;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;

@@ -1,5 +1,8 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.plugin.PluginEnvironment;
+import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.server.plugin.jar.SpiVersion;
 import java.io.Closeable;
 import java.nio.file.Path;

@@ -3,6 +3,9 @@ package dev.nereid.server.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.plugin.PluginEnvironment;
+import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.server.plugin.jar.PluginException;
 import dev.nereid.server.plugin.jar.PluginNatives;
 import dev.nereid.server.plugin.jar.PluginSource;

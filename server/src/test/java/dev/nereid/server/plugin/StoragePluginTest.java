@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.plugin.StoragePlugin;
+import dev.nereid.server.plugin.PluginEnvironment;
 import dev.nereid.server.plugin.jar.SpiVersion;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;

@@ -2,6 +2,8 @@ package dev.nereid.server.repository;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.server.repository.ModelLayout;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

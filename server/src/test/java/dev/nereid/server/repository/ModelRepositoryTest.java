@@ -3,6 +3,12 @@ package dev.nereid.server.repository;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.repository.ModelRepository;
+import dev.nereid.server.repository.RepositoryScan;
+import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.server.repository.RepositoryRoot;
+import dev.nereid.server.repository.ModelCopy;
+import dev.nereid.server.repository.ModelLocation;
 import dev.nereid.api.InferenceException;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -3,6 +3,11 @@ package dev.nereid.server.repository;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.repository.ModelRepository;
+import dev.nereid.server.repository.RepositoryScan;
+import dev.nereid.server.repository.RepositoryRoot;
+import dev.nereid.server.repository.ModelCopy;
+import dev.nereid.server.repository.ModelLocation;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;

@@ -3,6 +3,7 @@ package dev.nereid.server.repository;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.repository.VersionPolicy;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.config.ModelConfigReader;
 import inference.ModelConfig;

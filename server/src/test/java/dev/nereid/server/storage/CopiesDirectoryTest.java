@@ -2,6 +2,7 @@ package dev.nereid.server.storage;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.storage.CopiesDirectory;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;

@@ -2,6 +2,8 @@ package dev.nereid.server.storage;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.storage.RemoteRepository;
+import dev.nereid.server.storage.LocalFiles;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.repository.ModelCopy;
 import java.io.FilterOutputStream;

@@ -4,6 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.storage.RemoteRepository;
+import dev.nereid.server.storage.StorageLimits;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.repository.ModelCopy;
 import dev.nereid.spi.BackendException;

@@ -2,6 +2,11 @@ package dev.nereid.server.plugin.jar;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.plugin.jar.JarUses;
+import dev.nereid.server.plugin.jar.JarCopies;
+import dev.nereid.server.plugin.jar.PluginSource;
+import dev.nereid.server.plugin.jar.PluginDigest;
+import dev.nereid.server.plugin.jar.JarLeftovers;
 import dev.nereid.server.plugin.PluginJar;
 import java.io.BufferedReader;
 import java.io.IOException;

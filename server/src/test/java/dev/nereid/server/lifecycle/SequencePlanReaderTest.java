@@ -1,9 +1,13 @@
-package dev.nereid.server.config;
+package dev.nereid.server.lifecycle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
+import dev.nereid.server.config.ConfigNormalization;
+import dev.nereid.server.config.Configs;
+import dev.nereid.server.lifecycle.SequencePlanReader;
+import dev.nereid.server.lifecycle.ModelSettingsReader;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.sequence.ControlValues;
 import dev.nereid.scheduler.sequence.InitialState;

@@ -1,5 +1,6 @@
-package dev.nereid.server.config;
+package dev.nereid.server.lifecycle;
 
+import dev.nereid.server.config.MisspeltParameters;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.spi.ErrorCode;
@@ -8,8 +9,7 @@ import java.time.Duration;
 
 /** Reads the execution watchdog limit of a model. Static functions only. */
 public final class ExecutionLimitReader {
-    /** The name of the parameter: seconds, as text. */
-    public static final String PARAMETER = "execution_watchdog_secs";
+    private static final String PARAMETER = MisspeltParameters.EXECUTION_LIMIT;
 
     private ExecutionLimitReader() {}
 

@@ -1,4 +1,4 @@
-package dev.nereid.server;
+package dev.nereid.server.health;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.scheduler.time.Watchdog;

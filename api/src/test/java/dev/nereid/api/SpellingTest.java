@@ -1,7 +1,8 @@
-package dev.nereid.server.config;
+package dev.nereid.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.Spelling;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -1,4 +1,4 @@
-package dev.nereid.server;
+package dev.nereid.server.health;
 
 import dev.nereid.api.ThreadStack;
 import dev.nereid.scheduler.time.Watchdog;
@@ -22,7 +22,7 @@ import org.slf4j.LoggerFactory;
  * have doubled since the last report. The class loader of the plugin keeps their number, by which its models are ready
  * or not.
  */
-final class ThreadWatch implements Watchdog.Watched {
+public final class ThreadWatch implements Watchdog.Watched {
     /** The number of threads of the process from which on they are listed. */
     static final int MIN_THREADS = 256;
 
@@ -67,7 +67,7 @@ final class ThreadWatch implements Watchdog.Watched {
      *
      * @param pluginLimit the number of threads of a plugin from which on its models are not ready; 0 for none
      */
-    ThreadWatch(int pluginLimit) {
+    public ThreadWatch(int pluginLimit) {
         this(pluginLimit, new Threads() {
             @Override
             public int count() {

@@ -1,7 +1,8 @@
-package dev.nereid.server;
+package dev.nereid.server.health;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.health.ThreadWatch;
 import dev.nereid.server.plugin.jar.PluginClassLoader;
 import dev.nereid.server.plugin.jar.PluginSource;
 import java.nio.file.Path;

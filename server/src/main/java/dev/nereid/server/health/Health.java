@@ -1,8 +1,9 @@
-package dev.nereid.server;
+package dev.nereid.server.health;
 
 import dev.nereid.api.BestEffort;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.memory.GpuAccess;
+import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.server.options.SupervisionOptions;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -12,11 +13,11 @@ import org.slf4j.LoggerFactory;
 /**
  * Tracks exhausted memory, ended threads and failed GPUs, which make the server not live. Safe for use by any thread.
  */
-final class Health implements FatalErrorHandler {
+public final class Health implements FatalErrorHandler {
     private static final Logger LOG = LoggerFactory.getLogger(Health.class);
 
     /** The reason for refusals once heap, metaspace or threads were exhausted. */
-    static final String EXHAUSTED = "out of memory: the server has to be started again";
+    public static final String EXHAUSTED = "out of memory: the server has to be started again";
 
     private static final int MAX_RESERVE_BYTES = 4 << 20;
     private static final int RESERVE_PART = 32;
@@ -35,7 +36,8 @@ final class Health implements FatalErrorHandler {
     /** Set when a permanent thread has ended. Nothing starts another one. */
     private volatile boolean threadEnded;
 
-    Health(SupervisionOptions options, GpuAccess gpus) {
+    /** Creates the health of a server, which is good. */
+    public Health(SupervisionOptions options, GpuAccess gpus) {
         this.options = options;
         this.gpus = gpus;
     }
@@ -73,16 +75,18 @@ final class Health implements FatalErrorHandler {
         BestEffort.run("end of a thread", () -> options.fatalErrors().onThreadEnded(thread));
     }
 
-    HeapWatch heap() {
+    /** Returns the watch of the heap, which a watchdog has to check. */
+    public Watchdog.Watched heap() {
         return heap;
     }
 
     /** Returns whether heap, metaspace or threads were exhausted. */
-    boolean isExhausted() {
+    public boolean isExhausted() {
         return exhausted;
     }
 
-    boolean isGood() {
+    /** Returns whether the server is live. */
+    public boolean isGood() {
         return !exhausted && !threadEnded && gpus.failure().isEmpty();
     }
 }

@@ -1,4 +1,4 @@
-package dev.nereid.server.config;
+package dev.nereid.api;
 
 import dev.nereid.api.BestEffort;
 import java.util.Collection;

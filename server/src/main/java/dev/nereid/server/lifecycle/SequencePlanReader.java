@@ -1,5 +1,6 @@
-package dev.nereid.server.config;
+package dev.nereid.server.lifecycle;
 
+import dev.nereid.server.lifecycle.ModelSettingsReader;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.sequence.ControlValues;
 import dev.nereid.scheduler.sequence.InitialState;

@@ -1,8 +1,9 @@
-package dev.nereid.scheduler.batch;
+package dev.nereid.api;
 
 import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.BackendCallbacks;
 import dev.nereid.spi.ModelSettings;
 import java.util.LinkedHashMap;
 import java.util.Map;

@@ -1,7 +1,8 @@
-package dev.nereid.server.repository;
+package dev.nereid.api.file;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.file.ServerPaths;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;

@@ -1,4 +1,4 @@
-package dev.nereid.server.repository;
+package dev.nereid.api.file;
 
 import java.io.IOException;
 import java.nio.file.FileSystemException;

@@ -1,8 +1,13 @@
-package dev.nereid.server.config;
+package dev.nereid.server.lifecycle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.config.ModelConfigJson;
+import dev.nereid.server.config.TensorSpecs;
+import dev.nereid.server.config.Configs;
+import dev.nereid.server.config.ConfigNormalization;
+import dev.nereid.server.lifecycle.ModelSettingsReader;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.scheduler.BatchingPolicy;

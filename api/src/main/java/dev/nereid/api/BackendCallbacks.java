@@ -1,4 +1,4 @@
-package dev.nereid.scheduler.batch;
+package dev.nereid.api;
 
 import dev.nereid.api.ThreadStack;
 import dev.nereid.spi.Fence;

@@ -1,5 +1,6 @@
-package dev.nereid.server;
+package dev.nereid.server.health;
 
+import dev.nereid.server.health.HeapWatch;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryPoolMXBean;

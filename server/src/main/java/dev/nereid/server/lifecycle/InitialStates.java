@@ -1,7 +1,8 @@
-package dev.nereid.server.config;
+package dev.nereid.server.lifecycle;
 
 import static dev.nereid.server.config.ConfigErrors.invalid;
 
+import dev.nereid.server.config.TensorSpecs;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.sequence.InitialState;
 import dev.nereid.server.repository.DataFilePath;

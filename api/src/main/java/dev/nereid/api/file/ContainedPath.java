@@ -1,4 +1,4 @@
-package dev.nereid.server.repository;
+package dev.nereid.api.file;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
