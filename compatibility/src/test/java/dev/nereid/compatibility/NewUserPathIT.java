@@ -35,7 +35,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class NewUserPathIT {
     private static final String VERSION = "0.1.0-SNAPSHOT";
     private static final List<String> JARS =
-            List.of("api", "backend-spi", "backend-testkit", "scheduler", "server", "server-testkit");
+            List.of("api", "backend-spi", "backend-testkit", "scheduler", "model-repository", "plugin-host", "server", "server-testkit");
 
     /** The imports of the BOM, in the versions that the modules need at least. */
     private static final List<String> FOREIGN = List.of("protobuf-bom", "grpc-bom");

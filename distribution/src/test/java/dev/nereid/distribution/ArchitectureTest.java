@@ -44,6 +44,8 @@ class ArchitectureTest {
             "api",
             "scheduler",
             "cuda",
+            "model-repository",
+            "plugin-host",
             "server",
             "frontend-http",
             "frontend-grpc",
@@ -72,6 +74,8 @@ class ArchitectureTest {
     private static final String SCHEDULER = "dev.nereid.scheduler..";
     private static final String CUDA = "dev.nereid.cuda..";
     private static final String SERVER = "dev.nereid.server..";
+    private static final String PLUGIN_HOST = "dev.nereid.plugin..";
+    private static final String REPOSITORY = "dev.nereid.repository..";
     private static final String HTTP = "dev.nereid.http..";
     private static final String GRPC = "dev.nereid.grpc..";
     private static final String BACKENDS = "dev.nereid.backend..";
@@ -115,7 +119,7 @@ class ArchitectureTest {
                         .resideInAnyPackage(BACKENDS, CACHES, STORAGES, EXAMPLES)
                         .should()
                         .dependOnClassesThat()
-                        .resideInAnyPackage(API, MESSAGES, SCHEDULER, SERVER, HTTP, GRPC, DISTRIBUTION)
+                        .resideInAnyPackage(API, MESSAGES, SCHEDULER, SERVER, PLUGIN_HOST, REPOSITORY, HTTP, GRPC, DISTRIBUTION)
                         .because("plugins depend on the SPI and nothing else of Nereid"),
                 noClasses()
                         .that()
@@ -152,7 +156,7 @@ class ArchitectureTest {
                         .resideInAPackage(API)
                         .should()
                         .dependOnClassesThat()
-                        .resideInAnyPackage(SCHEDULER, SERVER, HTTP, GRPC, DISTRIBUTION, BACKENDS)
+                        .resideInAnyPackage(SCHEDULER, SERVER, PLUGIN_HOST, REPOSITORY, HTTP, GRPC, DISTRIBUTION, BACKENDS)
                         .because("the port does not depend on its implementations"),
                 classes()
                         .that()
@@ -188,7 +192,7 @@ class ArchitectureTest {
                                 SPI,
                                 API,
                                 SCHEDULER,
-                                SERVER,
+                                SERVER, PLUGIN_HOST, REPOSITORY,
                                 HTTP,
                                 GRPC,
                                 "dev.nereid.backend.onnx..",
@@ -203,7 +207,7 @@ class ArchitectureTest {
                         .resideInAnyPackage(HTTP, GRPC)
                         .should()
                         .dependOnClassesThat()
-                        .resideInAnyPackage(SERVER, SCHEDULER, DISTRIBUTION, BACKENDS)
+                        .resideInAnyPackage(SERVER, PLUGIN_HOST, REPOSITORY, SCHEDULER, DISTRIBUTION, BACKENDS)
                         .because("front ends see the port only"),
                 noClasses()
                         .that()
@@ -219,7 +223,7 @@ class ArchitectureTest {
                         .resideOutsideOfPackage(SERVER_TESTKIT)
                         .should()
                         .dependOnClassesThat()
-                        .resideInAnyPackage(SCHEDULER, SERVER, HTTP, GRPC, DISTRIBUTION, BACKENDS)
+                        .resideInAnyPackage(SCHEDULER, SERVER, PLUGIN_HOST, REPOSITORY, HTTP, GRPC, DISTRIBUTION, BACKENDS)
                         .because("the tests of scheduler, server and front ends use the fakes and the contract"),
                 noClasses()
                         .that()
@@ -237,14 +241,14 @@ class ArchitectureTest {
                         .because("front ends do not depend on each other"),
                 noClasses()
                         .that()
-                        .resideInAnyPackage(SERVER, SCHEDULER, SPI)
+                        .resideInAnyPackage(SERVER, PLUGIN_HOST, REPOSITORY, SCHEDULER, SPI)
                         .should()
                         .dependOnClassesThat()
                         .resideInAnyPackage(TRANSPORTS)
                         .because("the server can be embedded without sockets"),
                 noClasses()
                         .that()
-                        .resideInAnyPackage(SERVER, SCHEDULER, SPI, API, HTTP, GRPC, DISTRIBUTION, BACKENDS)
+                        .resideInAnyPackage(SERVER, PLUGIN_HOST, REPOSITORY, SCHEDULER, SPI, API, HTTP, GRPC, DISTRIBUTION, BACKENDS)
                         .and()
                         .resideOutsideOfPackages(
                                 "dev.nereid.backend.tensorrt.presets..", "dev.nereid.backend.pytorch.presets..")
@@ -255,7 +259,7 @@ class ArchitectureTest {
                                 + " tests; the presets of TensorRT and PyTorch stay in one package each"),
                 noClasses()
                         .that()
-                        .resideInAnyPackage(SERVER, SCHEDULER, SPI, API, HTTP, GRPC, DISTRIBUTION)
+                        .resideInAnyPackage(SERVER, PLUGIN_HOST, REPOSITORY, SCHEDULER, SPI, API, HTTP, GRPC, DISTRIBUTION)
                         .should()
                         .dependOnClassesThat()
                         .resideInAPackage("org.tensorflow..")
@@ -327,7 +331,7 @@ class ArchitectureTest {
                 noClasses()
                         .that()
                         .resideOutsideOfPackages(
-                                SERVER,
+                                SERVER, PLUGIN_HOST, REPOSITORY,
                                 SCHEDULER,
                                 DISTRIBUTION,
                                 "dev.nereid.cuda..",
@@ -349,13 +353,13 @@ class ArchitectureTest {
                         .because("locks are fields"),
                 noClasses().should().accessTargetWhere(sleeping()).because("nothing sleeps"),
                 noClasses()
-                        .that(are(not(named("dev.nereid.server.plugin.boundary.PluginBoundary"))))
+                        .that(are(not(named("dev.nereid.plugin.boundary.PluginBoundary"))))
                         .should()
                         .callMethod(Thread.class, "setContextClassLoader", ClassLoader.class)
                         .because("there is one boundary to plugins"),
                 noClasses()
                         .that()
-                        .resideOutsideOfPackage("dev.nereid.server.plugin")
+                        .resideOutsideOfPackage("dev.nereid.plugin")
                         .should()
                         .dependOnClassesThat()
                         .belongToAnyOf(ServiceLoader.class)
@@ -374,6 +378,27 @@ class ArchitectureTest {
                 SpiRules.stablePartsUseNoIncubatingTypes(),
                 LayerRules.frontendGrpc(),
                 LayerRules.frontendHttp(),
+                noClasses()
+                        .that()
+                        .resideInAnyPackage(PLUGIN_HOST, REPOSITORY)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAnyPackage(SERVER, SCHEDULER, HTTP, GRPC, DISTRIBUTION)
+                        .because("plugins and repositories know nothing of the models that are loaded"),
+                noClasses()
+                        .that()
+                        .resideInAPackage(PLUGIN_HOST)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAPackage(REPOSITORY)
+                        .because("a plugin does not know where models lie"),
+                noClasses()
+                        .that()
+                        .resideInAPackage(REPOSITORY)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAPackage(PLUGIN_HOST)
+                        .because("a repository does not know what executes its models"),
                 LayerRules.scheduler(),
                 LayerRules.server(),
                 LayerRules.backendPython(),

@@ -99,8 +99,8 @@ final class LayerRules {
     }
 
     /**
-     * Returns the rule of the server: control decides what is loaded, ensembles and demand find what serves, the life cycle
-     * loads it. Configurations, repositories, storages and plugins know nothing of that.
+     * Returns the rule of the server: control decides what is loaded, ensembles and demand find what serves, and the life
+     * cycle loads it.
      */
     static ArchRule server() {
         Map<String, List<String>> uses = new LinkedHashMap<>();
@@ -114,58 +114,40 @@ final class LayerRules {
                         "instance",
                         "client",
                         "dependency",
-                        "agent",
-                        "config",
-                        "files",
                         "memory",
-                        "plugin",
-                        "repository",
                         "warmup"));
-        uses.put(
-                "ensemble",
-                List.of("demand", "lifecycle", "classification", "config", "dependency", "repository", "request"));
-        uses.put("demand", List.of("options", "lifecycle", "repository"));
-        uses.put("options", List.of("lifecycle", "instance", "cache", "host", "memory", "storage"));
+        uses.put("ensemble", List.of("demand", "lifecycle", "classification", "dependency", "request"));
+        uses.put("demand", List.of("options", "lifecycle"));
+        uses.put("options", List.of("lifecycle", "instance", "host", "memory"));
         uses.put(
                 "lifecycle",
                 List.of(
                         "instance",
                         "client",
-                        "agent",
                         "classification",
-                        "config",
                         "dependency",
                         "executor",
-                        "files",
                         "memory",
-                        "plugin",
-                        "repository",
                         "request",
                         "response",
                         "warmup"));
-        uses.put("health", List.of("options", "plugin"));
+        uses.put("health", List.of("options"));
         uses.put("instance", List.of("host", "response"));
-        uses.put("client", List.of("dependency", "plugin", "repository", "response"));
-        uses.put("warmup", List.of("repository", "request"));
-        uses.put("executor", List.of("plugin"));
-        uses.put("cache", List.of("memory", "plugin"));
-        uses.put("agent", List.of("plugin"));
-        uses.put("dependency", List.of("repository"));
-        uses.put("files", List.of("repository"));
-        uses.put("request", List.of("repository"));
-        uses.put("storage", List.of("repository"));
-        for (String lowest : List.of(
-                "classification", "config", "host", "memory", "plugin", "repository", "response", "shared")) {
+        uses.put("client", List.of("dependency", "response"));
+        uses.put("warmup", List.of("request"));
+        for (String lowest :
+                List.of("classification", "dependency", "executor", "host", "memory", "request", "response", "shared")) {
             uses.put(lowest, List.of());
         }
-        LayeredArchitecture layers = layers("dev.nereid.server", uses.keySet().toArray(String[]::new));
+        LayeredArchitecture layers =
+                layers("dev.nereid.server", uses.keySet().toArray(String[]::new));
         for (Map.Entry<String, List<String>> layer : uses.entrySet()) {
             layers = layer.getValue().isEmpty()
                     ? layers.whereLayer(layer.getKey()).mayNotAccessAnyLayer()
                     : layers.whereLayer(layer.getKey())
                             .mayOnlyAccessLayers(layer.getValue().toArray(String[]::new));
         }
-        return layers.because("what is loaded is understood without who asks for it, and a plugin without the models");
+        return layers.because("what is loaded is understood without who asks for it");
     }
 
     /** Returns the rule of the Python backend: what a process does is understood without the instance that has it. */

@@ -1,6 +1,6 @@
 package dev.nereid.server;
 
-import dev.nereid.server.plugin.jar.SpiVersion;
+import dev.nereid.plugin.jar.SpiVersion;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;

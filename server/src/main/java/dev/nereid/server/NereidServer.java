@@ -24,7 +24,7 @@ import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.options.LifecycleOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.options.SupervisionOptions;
-import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.plugin.BackendStatus;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelClient;
 import java.nio.file.Path;

@@ -1,13 +1,12 @@
 package dev.nereid.server;
 
-import dev.nereid.server.plugin.StoragePlugin;
-import dev.nereid.server.files.FileCopies;
-import dev.nereid.server.storage.StorageOptions;
-import dev.nereid.server.cache.ServerCache;
+import dev.nereid.plugin.StoragePlugin;
+import dev.nereid.repository.files.FileCopies;
+import dev.nereid.repository.storage.StorageOptions;
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.server.plugin.BackendRegistry;
-import dev.nereid.server.plugin.PluginEnvironment;
-import dev.nereid.server.storage.RemoteRepositories;
+import dev.nereid.plugin.BackendRegistry;
+import dev.nereid.plugin.PluginEnvironment;
+import dev.nereid.repository.storage.RemoteRepositories;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;

@@ -10,7 +10,7 @@ import dev.nereid.server.NereidServer;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
-import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.plugin.cache.CacheOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import java.nio.file.Files;

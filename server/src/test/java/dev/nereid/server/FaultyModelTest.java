@@ -6,7 +6,7 @@ import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.server.check.ModelReport;
 import dev.nereid.server.check.RepositoryCheck;
-import dev.nereid.server.config.ConfigProblem;
+import dev.nereid.repository.config.ConfigProblem;
 import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelRef;
-import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.plugin.cache.CacheOptions;
 import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.Files;

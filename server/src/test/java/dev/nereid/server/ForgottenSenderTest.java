@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.server.NereidServer;
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.server.plugin.PluginJar;
+import dev.nereid.plugin.PluginJar;
 import dev.nereid.spi.ErrorCode;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -13,7 +13,7 @@ import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.plugin.BackendStatus;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.io.UncheckedIOException;

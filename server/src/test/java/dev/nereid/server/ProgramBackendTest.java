@@ -9,7 +9,7 @@ import dev.nereid.api.ModelControl;
 import dev.nereid.server.check.RepositoryCheck;
 import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.plugin.BackendStatus;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendProvider;

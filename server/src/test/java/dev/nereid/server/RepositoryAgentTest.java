@@ -8,7 +8,7 @@ import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.server.plugin.PluginJar;
+import dev.nereid.plugin.PluginJar;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,9 +1,9 @@
 package dev.nereid.server;
 
-import dev.nereid.server.plugin.BackendRegistry;
-import dev.nereid.server.plugin.PluginEnvironment;
-import dev.nereid.server.plugin.PluginJar;
-import dev.nereid.server.plugin.jar.SpiVersion;
+import dev.nereid.plugin.BackendRegistry;
+import dev.nereid.plugin.PluginEnvironment;
+import dev.nereid.plugin.PluginJar;
+import dev.nereid.plugin.jar.SpiVersion;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;

@@ -2,7 +2,7 @@ package dev.nereid.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.files.FileCopies;
+import dev.nereid.repository.files.FileCopies;
 import dev.nereid.server.RequestSubmission;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
@@ -21,8 +21,8 @@ import dev.nereid.server.SequenceReference.Request;
 import dev.nereid.server.control.ModelLifecycle;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.server.plugin.BackendRegistry;
-import dev.nereid.server.repository.ModelRepository;
+import dev.nereid.plugin.BackendRegistry;
+import dev.nereid.repository.ModelRepository;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;

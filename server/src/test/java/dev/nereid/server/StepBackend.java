@@ -1,6 +1,6 @@
 package dev.nereid.server;
 
-import dev.nereid.server.plugin.PluginJar;
+import dev.nereid.plugin.PluginJar;
 import java.nio.file.Path;
 
 /**

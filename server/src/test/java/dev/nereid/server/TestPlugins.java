@@ -1,6 +1,6 @@
 package dev.nereid.server;
 
-import dev.nereid.server.plugin.PluginJar;
+import dev.nereid.plugin.PluginJar;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

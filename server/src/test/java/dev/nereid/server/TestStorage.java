@@ -3,9 +3,9 @@ package dev.nereid.server;
 import static java.util.Objects.requireNonNullElse;
 
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.server.plugin.PluginJar;
-import dev.nereid.server.storage.StorageLimits;
-import dev.nereid.server.storage.StorageOptions;
+import dev.nereid.plugin.PluginJar;
+import dev.nereid.repository.storage.StorageLimits;
+import dev.nereid.repository.storage.StorageOptions;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

@@ -1,7 +1,7 @@
 package dev.nereid.distribution.flags;
 
 import dev.nereid.distribution.process.StartException;
-import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.plugin.cache.CacheOptions;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;

@@ -29,12 +29,12 @@ final class LogLimit {
     private static final int MAX_CAUSES = 1024;
     private static final List<String> UNBOUNDED = List.of(
             "dev.nereid.scheduler.batch.OutputTracker",
-            "dev.nereid.server.repository.",
+            "dev.nereid.repository.",
             "dev.nereid.server.control.",
             "dev.nereid.server.lifecycle.",
             "dev.nereid.server.instance.",
             "dev.nereid.server.warmup.",
-            "dev.nereid.server.config.",
+            "dev.nereid.repository.config.",
             "dev.nereid.server.host.");
 
     private final LongSupplier nanoTime;

@@ -1,6 +1,6 @@
 package dev.nereid.distribution.log;
 
-import dev.nereid.server.plugin.jar.PluginThreads;
+import dev.nereid.plugin.jar.PluginThreads;
 import java.lang.StackWalker.StackFrame;
 import java.util.Optional;
 import java.util.logging.Handler;

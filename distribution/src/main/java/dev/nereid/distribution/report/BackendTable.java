@@ -1,6 +1,6 @@
 package dev.nereid.distribution.report;
 
-import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.plugin.BackendStatus;
 import java.util.List;
 
 /** Table of the installed backends. Static functions only. */

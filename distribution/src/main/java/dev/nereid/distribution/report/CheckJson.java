@@ -2,9 +2,9 @@ package dev.nereid.distribution.report;
 
 import dev.nereid.server.check.CheckReport;
 import dev.nereid.server.check.ModelReport;
-import dev.nereid.server.config.ConfigProblem;
-import dev.nereid.server.config.ModelConfigJson;
-import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.repository.config.ConfigProblem;
+import dev.nereid.repository.config.ModelConfigJson;
+import dev.nereid.plugin.BackendStatus;
 import io.vertx.core.json.JsonArray;
 import io.vertx.core.json.JsonObject;
 

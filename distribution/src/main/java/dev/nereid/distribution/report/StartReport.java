@@ -9,7 +9,7 @@ import dev.nereid.api.ModelStatus;
 import dev.nereid.distribution.process.Endpoint;
 import dev.nereid.distribution.process.Endpoints;
 import dev.nereid.server.PluginExtension;
-import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.plugin.BackendStatus;
 import dev.nereid.spi.DataType;
 import java.util.ArrayList;
 import java.util.List;

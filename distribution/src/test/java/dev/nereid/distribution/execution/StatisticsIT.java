@@ -18,7 +18,7 @@ import dev.nereid.distribution.testing.ServerExtension;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.http.HttpOptions;
-import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.plugin.cache.CacheOptions;
 import dev.nereid.server.options.ServerOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferBatchStatistics;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.distribution.process.StartException;
-import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.plugin.cache.CacheOptions;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;

@@ -2,7 +2,7 @@ package dev.nereid.distribution.log;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.plugin.PluginLogger;
+import dev.nereid.plugin.PluginLogger;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.lang.System.Logger.Level;

@@ -8,7 +8,7 @@ import dev.nereid.distribution.testing.InstalledServer;
 import dev.nereid.distribution.testing.ScriptedModels;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.server.NereidServer;
-import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.plugin.cache.CacheOptions;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Optional;

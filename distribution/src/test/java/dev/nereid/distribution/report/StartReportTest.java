@@ -6,7 +6,7 @@ import dev.nereid.api.ModelStatus;
 import dev.nereid.distribution.process.Endpoint;
 import dev.nereid.distribution.process.Endpoints;
 import dev.nereid.server.memory.TensorMemoryBound;
-import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.plugin.BackendStatus;
 import dev.nereid.spi.DataType;
 import dev.nereid.testkit.FakeInferenceServer;
 import dev.nereid.testkit.FakeModel;

@@ -1,5 +1,5 @@
 /** Stress tests of the entries of the local cache. */
 @NullMarked
-package dev.nereid.server.cache;
+package dev.nereid.plugin.cache;
 
 import org.jspecify.annotations.NullMarked;

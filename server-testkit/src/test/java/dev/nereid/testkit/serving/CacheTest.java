@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.statistics.InferenceTimings;
-import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.plugin.cache.CacheOptions;
 import dev.nereid.spi.Shape;
 import dev.nereid.testkit.server.LocalServer;
 import java.util.Optional;

@@ -10,7 +10,7 @@ import dev.nereid.api.statistics.InferenceTimings;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.ResponseStatistics;
 import dev.nereid.api.statistics.Timing;
-import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.plugin.cache.CacheOptions;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.Shape;

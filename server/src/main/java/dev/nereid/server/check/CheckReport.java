@@ -1,6 +1,6 @@
 package dev.nereid.server.check;
 
-import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.plugin.BackendStatus;
 import java.util.List;
 
 /**

@@ -1,6 +1,6 @@
 package dev.nereid.server.check;
 
-import dev.nereid.server.config.UnsupportedFeatures;
+import dev.nereid.repository.config.UnsupportedFeatures;
 import inference.ModelConfig;
 import inference.ModelInstanceGroup;
 import inference.ModelOptimizationPolicy;

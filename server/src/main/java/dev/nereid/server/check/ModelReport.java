@@ -2,7 +2,7 @@ package dev.nereid.server.check;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.server.config.ConfigProblem;
+import dev.nereid.repository.config.ConfigProblem;
 import inference.ModelConfig;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -16,7 +16,7 @@ import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.memory.StackReserve;
 import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.ErrorCode;

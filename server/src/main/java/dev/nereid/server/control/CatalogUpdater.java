@@ -13,7 +13,7 @@ import dev.nereid.server.lifecycle.ModelEntry;
 import dev.nereid.server.lifecycle.OnDemandModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.lifecycle.VersionState;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;

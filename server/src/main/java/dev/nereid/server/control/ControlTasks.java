@@ -4,7 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import dev.nereid.api.file.ServerPaths;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayDeque;

@@ -1,6 +1,6 @@
 package dev.nereid.server.control;
 
-import dev.nereid.server.agent.AgentChain;
+import dev.nereid.plugin.agent.AgentChain;
 import dev.nereid.server.lifecycle.GenerationHooks;
 import java.util.concurrent.atomic.AtomicInteger;
 

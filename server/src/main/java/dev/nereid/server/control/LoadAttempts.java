@@ -1,7 +1,7 @@
 package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.server.config.Placeholders;
+import dev.nereid.repository.config.Placeholders;
 import dev.nereid.server.ensemble.EnsembleLoader;
 import dev.nereid.server.lifecycle.GenerationHooks;
 import dev.nereid.server.lifecycle.LiveGenerations;

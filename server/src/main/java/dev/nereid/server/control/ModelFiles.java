@@ -1,6 +1,6 @@
 package dev.nereid.server.control;
 
-import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.repository.ModelDirectory;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** The files that a model is loaded from, until nothing uses them. Lock-free; safe for use by any thread. */

@@ -1,6 +1,6 @@
 package dev.nereid.server.control;
 
-import dev.nereid.server.repository.ModelFingerprint;
+import dev.nereid.repository.ModelFingerprint;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -4,7 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.SchedulerClocks;
 import dev.nereid.scheduler.time.Timeout;
-import dev.nereid.server.repository.ModelFingerprint;
+import dev.nereid.repository.ModelFingerprint;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;

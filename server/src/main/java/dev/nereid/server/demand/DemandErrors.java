@@ -1,7 +1,7 @@
 package dev.nereid.server.demand;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
 import java.util.List;

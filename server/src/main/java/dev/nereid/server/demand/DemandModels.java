@@ -14,7 +14,7 @@ import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.OnDemandModel;
 import dev.nereid.server.options.DemandOptions;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;

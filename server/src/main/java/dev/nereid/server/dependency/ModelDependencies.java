@@ -2,7 +2,7 @@ package dev.nereid.server.dependency;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;

@@ -10,7 +10,7 @@ import dev.nereid.scheduler.ensemble.EnsemblePlan;
 import dev.nereid.scheduler.ensemble.StepDefinition;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
-import dev.nereid.server.config.ConfigValidation;
+import dev.nereid.repository.config.ConfigValidation;
 import dev.nereid.server.lifecycle.ModelSettingsReader;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.dependency.ModelDependencies;

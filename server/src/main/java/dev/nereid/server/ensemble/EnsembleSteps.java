@@ -5,7 +5,7 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.server.dependency.ModelDependencies;
 import dev.nereid.server.lifecycle.ModelEntry;
 import dev.nereid.server.lifecycle.ServedModels;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import inference.ModelConfig;
 import inference.ModelEnsembling;
 import java.util.ArrayList;

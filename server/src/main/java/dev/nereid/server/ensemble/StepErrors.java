@@ -1,7 +1,7 @@
 package dev.nereid.server.ensemble;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
 
 /** Creates the errors of ensembles with unusable steps, with the reference server's texts. Static functions only. */

@@ -15,7 +15,7 @@ import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.OnDemandModel;
 import dev.nereid.server.lifecycle.Resolution;
 import dev.nereid.server.lifecycle.ServedModels;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import dev.nereid.server.request.CallerCheck;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;

@@ -7,7 +7,7 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.ThreadStack;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.scheduler.instance.ThreadPlacement;
-import dev.nereid.server.plugin.boundary.PluginBoundary;
+import dev.nereid.plugin.boundary.PluginBoundary;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;

@@ -2,7 +2,7 @@ package dev.nereid.server.health;
 
 import dev.nereid.api.ThreadStack;
 import dev.nereid.scheduler.time.Watchdog;
-import dev.nereid.server.plugin.jar.PluginClassLoader;
+import dev.nereid.plugin.jar.PluginClassLoader;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.HashMap;

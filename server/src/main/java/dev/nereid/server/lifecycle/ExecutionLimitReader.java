@@ -1,6 +1,6 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.server.config.MisspeltParameters;
+import dev.nereid.repository.config.MisspeltParameters;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.spi.ErrorCode;

@@ -1,7 +1,7 @@
 package dev.nereid.server.lifecycle;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.server.repository.ModelFingerprint;
+import dev.nereid.repository.ModelFingerprint;
 import inference.ModelConfig;
 import java.util.Optional;
 import java.util.UUID;

@@ -1,11 +1,11 @@
 package dev.nereid.server.lifecycle;
 
-import static dev.nereid.server.config.ConfigErrors.invalid;
+import static dev.nereid.repository.config.ConfigErrors.invalid;
 
-import dev.nereid.server.config.TensorSpecs;
+import dev.nereid.repository.config.TensorSpecs;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.sequence.InitialState;
-import dev.nereid.server.repository.DataFilePath;
+import dev.nereid.repository.DataFilePath;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;

@@ -4,7 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
 import java.util.List;

@@ -2,7 +2,7 @@ package dev.nereid.server.lifecycle;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
 import java.util.Map;
 import java.util.Optional;

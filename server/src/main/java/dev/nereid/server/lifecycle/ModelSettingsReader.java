@@ -1,9 +1,9 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.server.config.BatchTensors;
-import dev.nereid.server.config.TensorSpecs;
-import dev.nereid.server.config.SequenceTensors;
-import dev.nereid.server.config.ModelConfigJson;
+import dev.nereid.repository.config.BatchTensors;
+import dev.nereid.repository.config.TensorSpecs;
+import dev.nereid.repository.config.SequenceTensors;
+import dev.nereid.repository.config.ModelConfigJson;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.parameter.ModelParameters;

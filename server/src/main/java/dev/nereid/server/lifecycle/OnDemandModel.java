@@ -7,7 +7,7 @@ import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.ModelVersionTags;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.scheduler.statistics.ModelMeter;
-import dev.nereid.server.config.MisspeltParameters;
+import dev.nereid.repository.config.MisspeltParameters;
 import inference.ModelConfig;
 import inference.ModelEnsembling;
 import inference.ModelParameter;

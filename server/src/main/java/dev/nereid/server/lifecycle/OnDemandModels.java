@@ -1,6 +1,6 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.LinkedHashSet;

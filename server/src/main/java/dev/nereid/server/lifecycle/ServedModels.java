@@ -20,7 +20,7 @@ import dev.nereid.api.statistics.SequenceStatistics;
 import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.server.instance.ExecutingInstance;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Sequence;
 import inference.ModelConfig;

@@ -4,7 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.admission.AdmissionLimits;
-import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.plugin.cache.CacheOptions;
 import java.util.Optional;
 
 /**

@@ -1,6 +1,6 @@
 package dev.nereid.server.options;
 
-import dev.nereid.server.storage.StorageOptions;
+import dev.nereid.repository.storage.StorageOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;

@@ -2,7 +2,7 @@ package dev.nereid.server.request;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.call.CallChain;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
 
 /** Limits the chains of models that wait for each other. Static functions only. */

@@ -3,7 +3,7 @@ package dev.nereid.server.warmup;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
-import dev.nereid.server.repository.DataFilePath;
+import dev.nereid.repository.DataFilePath;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;

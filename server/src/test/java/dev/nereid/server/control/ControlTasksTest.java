@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.nereid.server.control.ControlTasks;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
 import java.util.List;

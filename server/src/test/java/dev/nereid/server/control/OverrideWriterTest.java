@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.nereid.server.control.ModelFiles;
 import dev.nereid.server.control.OverrideWriter;
 import dev.nereid.api.InferenceException;
-import dev.nereid.server.files.PrivateDirectory;
+import dev.nereid.repository.files.PrivateDirectory;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.ByteBuffer;

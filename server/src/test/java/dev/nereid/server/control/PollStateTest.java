@@ -3,8 +3,8 @@ package dev.nereid.server.control;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.server.control.PollState;
-import dev.nereid.server.repository.ModelFingerprint;
-import dev.nereid.server.repository.TreeStamp;
+import dev.nereid.repository.ModelFingerprint;
+import dev.nereid.repository.TreeStamp;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;

@@ -2,11 +2,11 @@ package dev.nereid.server.golden;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.config.ConfigCompletion;
-import dev.nereid.server.config.ConfigNormalization;
-import dev.nereid.server.config.ConfigValidation;
-import dev.nereid.server.config.ModelConfigJson;
-import dev.nereid.server.config.ModelConfigReader;
+import dev.nereid.repository.config.ConfigCompletion;
+import dev.nereid.repository.config.ConfigNormalization;
+import dev.nereid.repository.config.ConfigValidation;
+import dev.nereid.repository.config.ModelConfigJson;
+import dev.nereid.repository.config.ModelConfigReader;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelCompletion;

@@ -12,7 +12,7 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.server.config.ModelConfigReader;
+import dev.nereid.repository.config.ModelConfigReader;
 import dev.nereid.server.lifecycle.ModelSettingsReader;
 import dev.nereid.server.request.RequestChecks;
 import dev.nereid.spi.MemoryPlace;

@@ -3,8 +3,8 @@ package dev.nereid.server.health;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.server.health.ThreadWatch;
-import dev.nereid.server.plugin.jar.PluginClassLoader;
-import dev.nereid.server.plugin.jar.PluginSource;
+import dev.nereid.plugin.jar.PluginClassLoader;
+import dev.nereid.plugin.jar.PluginSource;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.server.instance.InstanceUpdate;
 import dev.nereid.server.instance.InstancePlan;
-import dev.nereid.server.config.ModelConfigReader;
+import dev.nereid.repository.config.ModelConfigReader;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

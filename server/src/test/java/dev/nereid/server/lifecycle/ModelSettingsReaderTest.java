@@ -3,10 +3,10 @@ package dev.nereid.server.lifecycle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.config.ModelConfigJson;
-import dev.nereid.server.config.TensorSpecs;
-import dev.nereid.server.config.Configs;
-import dev.nereid.server.config.ConfigNormalization;
+import dev.nereid.repository.config.ModelConfigJson;
+import dev.nereid.repository.config.TensorSpecs;
+import dev.nereid.repository.config.Configs;
+import dev.nereid.repository.config.ConfigNormalization;
 import dev.nereid.server.lifecycle.ModelSettingsReader;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelMetadata;

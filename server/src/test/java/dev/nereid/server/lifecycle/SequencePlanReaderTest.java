@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
-import dev.nereid.server.config.ConfigNormalization;
-import dev.nereid.server.config.Configs;
+import dev.nereid.repository.config.ConfigNormalization;
+import dev.nereid.repository.config.Configs;
 import dev.nereid.server.lifecycle.SequencePlanReader;
 import dev.nereid.server.lifecycle.ModelSettingsReader;
 import dev.nereid.api.InferenceException;

@@ -2,7 +2,7 @@ package dev.nereid.backend.python.execute;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.plugin.cache.CacheOptions;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelRequest;

@@ -1,0 +1,5 @@
+/** Tests of remote model repositories. */
+@NullMarked
+package dev.nereid.repository.storage;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,5 @@
+/** Tests of plugin jars and their copies. */
+@NullMarked
+package dev.nereid.plugin.jar;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,9 +1,0 @@
-/**
- * The server's files on the disk: private directories, and private copies of model files.
- *
- * <p>Starting point: {@link dev.nereid.server.files.FileCopies}.
- */
-@NullMarked
-package dev.nereid.server.files;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,9 +1,0 @@
-/**
- * Model repositories on disk: their models, versions and files.
- *
- * <p>Starting point: {@link dev.nereid.server.repository.ModelRepository}, which reads the directories.
- */
-@NullMarked
-package dev.nereid.server.repository;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,5 +1,0 @@
-/** Model repositories on disk: directories, configuration files and versions. */
-@NullMarked
-package dev.nereid.server.repository;
-
-import org.jspecify.annotations.NullMarked;
