@@ -26,7 +26,7 @@ final class LibraryVersionsTest {
     /** Programs get the versions of the build by the BOM. */
     @Test
     void areThoseOfTheBom() throws IOException {
-        String bom = Files.readString(Path.of("../bom/pom.xml"));
+        String bom = Files.readString(Path.of("../authors/bom/pom.xml"));
         String build = Files.readString(Path.of("../pom.xml"));
 
         assertThat(version("protobuf", bom))

@@ -18,7 +18,7 @@ import java.util.Map;
 final class StandInDriver {
     private static final Path PLUGINS = InstalledServer.CHECKOUT.resolve("examples/gpu-plugins");
     private static final Path SOURCE =
-            InstalledServer.CHECKOUT.resolve("cuda/src/test/resources/dev/nereid/cuda/libcuda.c");
+            InstalledServer.CHECKOUT.resolve("extensions/cuda/src/test/resources/dev/nereid/cuda/libcuda.c");
 
     private StandInDriver() {}
 
