@@ -1,6 +1,5 @@
 package dev.nereid.api;
 
-import dev.nereid.api.ThreadStack;
 import dev.nereid.spi.Fence;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelSettings;

@@ -1,6 +1,5 @@
 package dev.nereid.api;
 
-import dev.nereid.api.BestEffort;
 import java.util.Collection;
 import java.util.Locale;
 import java.util.Optional;

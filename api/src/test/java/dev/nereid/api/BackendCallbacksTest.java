@@ -3,7 +3,6 @@ package dev.nereid.api;
 import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.BackendCallbacks;
 import dev.nereid.spi.ModelSettings;
 import java.util.LinkedHashMap;
 import java.util.Map;

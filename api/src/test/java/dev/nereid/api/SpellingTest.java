@@ -2,7 +2,6 @@ package dev.nereid.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.Spelling;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -119,7 +119,8 @@ class ArchitectureTest {
                         .resideInAnyPackage(BACKENDS, CACHES, STORAGES, EXAMPLES)
                         .should()
                         .dependOnClassesThat()
-                        .resideInAnyPackage(API, MESSAGES, SCHEDULER, SERVER, PLUGIN_HOST, REPOSITORY, HTTP, GRPC, DISTRIBUTION)
+                        .resideInAnyPackage(
+                                API, MESSAGES, SCHEDULER, SERVER, PLUGIN_HOST, REPOSITORY, HTTP, GRPC, DISTRIBUTION)
                         .because("plugins depend on the SPI and nothing else of Nereid"),
                 noClasses()
                         .that()
@@ -156,7 +157,8 @@ class ArchitectureTest {
                         .resideInAPackage(API)
                         .should()
                         .dependOnClassesThat()
-                        .resideInAnyPackage(SCHEDULER, SERVER, PLUGIN_HOST, REPOSITORY, HTTP, GRPC, DISTRIBUTION, BACKENDS)
+                        .resideInAnyPackage(
+                                SCHEDULER, SERVER, PLUGIN_HOST, REPOSITORY, HTTP, GRPC, DISTRIBUTION, BACKENDS)
                         .because("the port does not depend on its implementations"),
                 classes()
                         .that()
@@ -192,7 +194,9 @@ class ArchitectureTest {
                                 SPI,
                                 API,
                                 SCHEDULER,
-                                SERVER, PLUGIN_HOST, REPOSITORY,
+                                SERVER,
+                                PLUGIN_HOST,
+                                REPOSITORY,
                                 HTTP,
                                 GRPC,
                                 "dev.nereid.backend.onnx..",
@@ -223,7 +227,8 @@ class ArchitectureTest {
                         .resideOutsideOfPackage(SERVER_TESTKIT)
                         .should()
                         .dependOnClassesThat()
-                        .resideInAnyPackage(SCHEDULER, SERVER, PLUGIN_HOST, REPOSITORY, HTTP, GRPC, DISTRIBUTION, BACKENDS)
+                        .resideInAnyPackage(
+                                SCHEDULER, SERVER, PLUGIN_HOST, REPOSITORY, HTTP, GRPC, DISTRIBUTION, BACKENDS)
                         .because("the tests of scheduler, server and front ends use the fakes and the contract"),
                 noClasses()
                         .that()
@@ -248,7 +253,17 @@ class ArchitectureTest {
                         .because("the server can be embedded without sockets"),
                 noClasses()
                         .that()
-                        .resideInAnyPackage(SERVER, PLUGIN_HOST, REPOSITORY, SCHEDULER, SPI, API, HTTP, GRPC, DISTRIBUTION, BACKENDS)
+                        .resideInAnyPackage(
+                                SERVER,
+                                PLUGIN_HOST,
+                                REPOSITORY,
+                                SCHEDULER,
+                                SPI,
+                                API,
+                                HTTP,
+                                GRPC,
+                                DISTRIBUTION,
+                                BACKENDS)
                         .and()
                         .resideOutsideOfPackages(
                                 "dev.nereid.backend.tensorrt.presets..", "dev.nereid.backend.pytorch.presets..")
@@ -259,7 +274,8 @@ class ArchitectureTest {
                                 + " tests; the presets of TensorRT and PyTorch stay in one package each"),
                 noClasses()
                         .that()
-                        .resideInAnyPackage(SERVER, PLUGIN_HOST, REPOSITORY, SCHEDULER, SPI, API, HTTP, GRPC, DISTRIBUTION)
+                        .resideInAnyPackage(
+                                SERVER, PLUGIN_HOST, REPOSITORY, SCHEDULER, SPI, API, HTTP, GRPC, DISTRIBUTION)
                         .should()
                         .dependOnClassesThat()
                         .resideInAPackage("org.tensorflow..")
@@ -331,7 +347,9 @@ class ArchitectureTest {
                 noClasses()
                         .that()
                         .resideOutsideOfPackages(
-                                SERVER, PLUGIN_HOST, REPOSITORY,
+                                SERVER,
+                                PLUGIN_HOST,
+                                REPOSITORY,
                                 SCHEDULER,
                                 DISTRIBUTION,
                                 "dev.nereid.cuda..",

@@ -135,12 +135,11 @@ final class LayerRules {
         uses.put("instance", List.of("host", "response"));
         uses.put("client", List.of("dependency", "response"));
         uses.put("warmup", List.of("request"));
-        for (String lowest :
-                List.of("classification", "dependency", "executor", "host", "memory", "request", "response", "shared")) {
+        for (String lowest : List.of(
+                "classification", "dependency", "executor", "host", "memory", "request", "response", "shared")) {
             uses.put(lowest, List.of());
         }
-        LayeredArchitecture layers =
-                layers("dev.nereid.server", uses.keySet().toArray(String[]::new));
+        LayeredArchitecture layers = layers("dev.nereid.server", uses.keySet().toArray(String[]::new));
         for (Map.Entry<String, List<String>> layer : uses.entrySet()) {
             layers = layer.getValue().isEmpty()
                     ? layers.whereLayer(layer.getKey()).mayNotAccessAnyLayer()

@@ -1,7 +1,7 @@
 package dev.nereid.repository;
 
-import dev.nereid.api.file.ContainedPath;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.file.ContainedPath;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.file.InvalidPathException;

@@ -1,8 +1,8 @@
 package dev.nereid.repository;
 
-import dev.nereid.api.file.ServerPaths;
-import dev.nereid.api.file.ContainedPath;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.file.ContainedPath;
+import dev.nereid.api.file.ServerPaths;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;

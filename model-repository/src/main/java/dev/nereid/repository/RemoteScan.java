@@ -1,8 +1,8 @@
 package dev.nereid.repository;
 
-import dev.nereid.api.file.ServerPaths;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.file.ServerPaths;
 import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
 import java.util.NavigableMap;

@@ -2,8 +2,6 @@ package dev.nereid.repository;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.repository.ModelDirectory;
-import dev.nereid.repository.ModelLayout;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

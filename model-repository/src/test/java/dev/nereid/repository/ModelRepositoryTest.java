@@ -3,12 +3,6 @@ package dev.nereid.repository;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.repository.ModelRepository;
-import dev.nereid.repository.RepositoryScan;
-import dev.nereid.repository.ModelDirectory;
-import dev.nereid.repository.RepositoryRoot;
-import dev.nereid.repository.ModelCopy;
-import dev.nereid.repository.ModelLocation;
 import dev.nereid.api.InferenceException;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -3,11 +3,6 @@ package dev.nereid.repository;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.repository.ModelRepository;
-import dev.nereid.repository.RepositoryScan;
-import dev.nereid.repository.RepositoryRoot;
-import dev.nereid.repository.ModelCopy;
-import dev.nereid.repository.ModelLocation;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;

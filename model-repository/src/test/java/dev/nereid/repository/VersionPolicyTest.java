@@ -3,7 +3,6 @@ package dev.nereid.repository;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.repository.VersionPolicy;
 import dev.nereid.api.InferenceException;
 import dev.nereid.repository.config.ModelConfigReader;
 import inference.ModelConfig;

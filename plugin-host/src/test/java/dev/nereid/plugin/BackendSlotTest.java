@@ -3,13 +3,6 @@ package dev.nereid.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.plugin.IsolatedBackendProvider;
-import dev.nereid.plugin.Plugin;
-import dev.nereid.plugin.PluginEnvironment;
-import dev.nereid.plugin.PluginSlot;
-import dev.nereid.plugin.BackendStatus;
-import dev.nereid.plugin.BackendSlot;
-import dev.nereid.plugin.BackendLease;
 import dev.nereid.plugin.boundary.PluginBoundary;
 import dev.nereid.plugin.jar.PluginClassLoader;
 import dev.nereid.plugin.jar.PluginException;

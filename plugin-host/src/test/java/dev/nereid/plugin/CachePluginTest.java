@@ -3,8 +3,6 @@ package dev.nereid.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
-import dev.nereid.plugin.PluginEnvironment;
-import dev.nereid.plugin.CachePlugin;
 import dev.nereid.plugin.jar.SpiVersion;
 import dev.nereid.spi.cache.CacheEntry;
 import dev.nereid.spi.cache.CacheKey;

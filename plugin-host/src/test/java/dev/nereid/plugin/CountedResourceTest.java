@@ -3,7 +3,6 @@ package dev.nereid.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.plugin.CountedResource;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;

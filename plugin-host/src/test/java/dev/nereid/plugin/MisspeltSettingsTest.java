@@ -2,7 +2,6 @@ package dev.nereid.plugin;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.plugin.MisspeltSettings;
 import dev.nereid.api.parameter.BackendParameters;
 import dev.nereid.api.parameter.ModelParameters;
 import java.util.Map;

@@ -3,9 +3,6 @@ package dev.nereid.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.plugin.IsolatedBackend;
-import dev.nereid.plugin.PluginLogger;
-import dev.nereid.plugin.IsolatedInstance;
 import dev.nereid.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;

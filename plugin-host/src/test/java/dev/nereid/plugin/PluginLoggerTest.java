@@ -2,7 +2,6 @@ package dev.nereid.plugin;
 
 import static org.assertj.core.api.Assertions.assertThatCode;
 
-import dev.nereid.plugin.PluginLogger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;

@@ -3,9 +3,6 @@ package dev.nereid.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
-import dev.nereid.plugin.BackendStatus;
-import dev.nereid.plugin.PluginEnvironment;
-import dev.nereid.plugin.BackendRegistry;
 import dev.nereid.plugin.jar.SpiVersion;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -4,11 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
-import dev.nereid.plugin.BackendRegistry;
-import dev.nereid.plugin.PluginEnvironment;
-import dev.nereid.plugin.PluginSlot;
-import dev.nereid.plugin.BackendStatus;
-import dev.nereid.plugin.BackendLease;
 import dev.nereid.plugin.jar.SpiVersion;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;

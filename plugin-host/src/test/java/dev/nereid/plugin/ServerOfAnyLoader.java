@@ -1,8 +1,5 @@
 package dev.nereid.plugin;
 
-import dev.nereid.plugin.BackendRegistry;
-import dev.nereid.plugin.PluginEnvironment;
-import dev.nereid.plugin.BackendStatus;
 import dev.nereid.plugin.jar.SpiVersion;
 import java.io.Closeable;
 import java.nio.file.Path;

@@ -3,9 +3,6 @@ package dev.nereid.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import dev.nereid.plugin.BackendRegistry;
-import dev.nereid.plugin.PluginEnvironment;
-import dev.nereid.plugin.BackendStatus;
 import dev.nereid.plugin.jar.PluginException;
 import dev.nereid.plugin.jar.PluginNatives;
 import dev.nereid.plugin.jar.PluginSource;

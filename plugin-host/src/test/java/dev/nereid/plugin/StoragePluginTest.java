@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.plugin.StoragePlugin;
-import dev.nereid.plugin.PluginEnvironment;
 import dev.nereid.plugin.jar.SpiVersion;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;

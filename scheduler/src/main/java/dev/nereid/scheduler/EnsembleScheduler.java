@@ -2,6 +2,7 @@ package dev.nereid.scheduler;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.BackendCallbacks;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.ModelCatalog.Readiness;
 import dev.nereid.api.RequestOptions;
@@ -9,7 +10,6 @@ import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.scheduler.admission.RequestAdmission;
-import dev.nereid.api.BackendCallbacks;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.ensemble.EnsembleIntake;
 import dev.nereid.scheduler.ensemble.EnsemblePlan;

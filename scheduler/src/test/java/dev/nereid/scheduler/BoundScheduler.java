@@ -1,5 +1,6 @@
 package dev.nereid.scheduler;
 
+import dev.nereid.api.BackendCallbacks;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
@@ -8,7 +9,6 @@ import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.api.statistics.FailureReason;
-import dev.nereid.api.BackendCallbacks;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.instance.ExecutionTraits;

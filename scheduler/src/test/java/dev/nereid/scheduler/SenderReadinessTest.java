@@ -3,11 +3,11 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
+import dev.nereid.api.BackendCallbacks;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.api.BackendCallbacks;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.ResponseStream;
 import dev.nereid.scheduler.memory.AcceptedMemory;

@@ -2,7 +2,6 @@ package dev.nereid.server;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.server.health.Health;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferRequest;
@@ -17,14 +16,15 @@ import dev.nereid.api.ServerMetadata;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.api.statistics.DemandStatistics;
+import dev.nereid.plugin.BackendStatus;
 import dev.nereid.server.control.RefusedModelControl;
 import dev.nereid.server.demand.DemandModels;
+import dev.nereid.server.health.Health;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.options.LifecycleOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.options.SupervisionOptions;
-import dev.nereid.plugin.BackendStatus;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelClient;
 import java.nio.file.Path;

@@ -1,6 +1,5 @@
 package dev.nereid.server;
 
-import dev.nereid.server.health.Health;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
@@ -9,6 +8,7 @@ import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.demand.Submission;
+import dev.nereid.server.health.Health;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.OnDemandModel;
 import dev.nereid.server.lifecycle.Resolution;

@@ -1,11 +1,11 @@
 package dev.nereid.server;
 
-import dev.nereid.plugin.cache.LocalCache;
-import dev.nereid.plugin.cache.CacheOptions;
-import dev.nereid.server.memory.TensorPool;
-import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.plugin.CachePlugin;
 import dev.nereid.plugin.PluginEnvironment;
+import dev.nereid.plugin.cache.CacheOptions;
+import dev.nereid.plugin.cache.LocalCache;
+import dev.nereid.scheduler.cache.CacheAccess;
+import dev.nereid.server.memory.TensorPool;
 import dev.nereid.spi.cache.ResponseCache;
 import java.util.Optional;
 import java.util.concurrent.ExecutorService;
@@ -56,11 +56,7 @@ public final class ServerCache implements AutoCloseable {
         }
         return new ServerCache(
                 CachePlugin.open(
-                        options.name(),
-                        options.settings(),
-                        options.environment(),
-                        options.directories(),
-                        environment),
+                        options.name(), options.settings(), options.environment(), options.directories(), environment),
                 Optional.empty());
     }
 

@@ -1,9 +1,9 @@
 package dev.nereid.server;
 
-import dev.nereid.server.health.Health;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.server.control.ModelLifecycle;
+import dev.nereid.server.health.Health;
 
 /**
  * Components of a running server. Owned by the server; {@link #close} ends all but the model lifecycle and the health.

@@ -1,10 +1,9 @@
 package dev.nereid.server;
 
-import dev.nereid.server.health.Health;
-import dev.nereid.server.health.ThreadWatch;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Refusals;
 import dev.nereid.api.ServerMetadata;
+import dev.nereid.repository.ModelRepository;
 import dev.nereid.scheduler.SchedulerDelay;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Supervision;
@@ -16,6 +15,8 @@ import dev.nereid.scheduler.rate.ResourceLimit;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.server.control.ModelLifecycle;
+import dev.nereid.server.health.Health;
+import dev.nereid.server.health.ThreadWatch;
 import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.options.DelayOptions;
@@ -23,7 +24,6 @@ import dev.nereid.server.options.MemoryOptions;
 import dev.nereid.server.options.SchedulingOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.options.SupervisionOptions;
-import dev.nereid.repository.ModelRepository;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;

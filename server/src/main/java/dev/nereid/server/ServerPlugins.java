@@ -1,12 +1,12 @@
 package dev.nereid.server;
 
-import dev.nereid.plugin.StoragePlugin;
-import dev.nereid.repository.files.FileCopies;
-import dev.nereid.repository.storage.StorageOptions;
-import dev.nereid.server.options.ServerOptions;
 import dev.nereid.plugin.BackendRegistry;
 import dev.nereid.plugin.PluginEnvironment;
+import dev.nereid.plugin.StoragePlugin;
+import dev.nereid.repository.files.FileCopies;
 import dev.nereid.repository.storage.RemoteRepositories;
+import dev.nereid.repository.storage.StorageOptions;
+import dev.nereid.server.options.ServerOptions;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;

@@ -3,13 +3,12 @@ package dev.nereid.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelRef;
-import dev.nereid.server.options.ServerOptions;
 import dev.nereid.plugin.PluginJar;
 import dev.nereid.plugin.UnloadWatch;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;

@@ -3,7 +3,6 @@ package dev.nereid.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelRef;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.Backend;

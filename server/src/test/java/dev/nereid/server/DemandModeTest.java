@@ -6,7 +6,6 @@ import static dev.nereid.server.DemandFixture.request;
 import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;

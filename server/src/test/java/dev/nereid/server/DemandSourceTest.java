@@ -4,7 +4,6 @@ import static dev.nereid.server.DemandFixture.await;
 import static dev.nereid.server.DemandFixture.infer;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.server.options.ServerOptions;

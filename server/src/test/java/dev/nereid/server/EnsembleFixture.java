@@ -1,6 +1,5 @@
 package dev.nereid.server;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;

@@ -4,14 +4,13 @@ import static dev.nereid.server.EnsembleFixture.step;
 import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelRef;
+import dev.nereid.plugin.PluginJar;
+import dev.nereid.plugin.cache.CacheOptions;
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.EnsembleFixture.Outcome;
 import dev.nereid.server.EnsembleFixture.Query;
-import dev.nereid.plugin.cache.CacheOptions;
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.plugin.PluginJar;
 import dev.nereid.spi.ErrorCode;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -5,7 +5,6 @@ import static dev.nereid.server.EnsembleFixture.tensors;
 import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.api.statistics.BatchStatistics;

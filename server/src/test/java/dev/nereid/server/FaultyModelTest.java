@@ -2,11 +2,10 @@ package dev.nereid.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.repository.config.ConfigProblem;
 import dev.nereid.server.check.ModelReport;
 import dev.nereid.server.check.RepositoryCheck;
-import dev.nereid.repository.config.ConfigProblem;
 import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.Files;

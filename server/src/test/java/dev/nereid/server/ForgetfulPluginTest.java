@@ -3,7 +3,6 @@ package dev.nereid.server;
 import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.statistics.HeldResponses;
 import dev.nereid.server.options.ServerOptions;
 import java.nio.file.Files;

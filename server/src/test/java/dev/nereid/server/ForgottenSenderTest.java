@@ -3,9 +3,8 @@ package dev.nereid.server;
 import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.NereidServer;
-import dev.nereid.server.options.ServerOptions;
 import dev.nereid.plugin.PluginJar;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -4,7 +4,6 @@ import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.server.host.HostSetting;
 import dev.nereid.server.options.ServerOptions;

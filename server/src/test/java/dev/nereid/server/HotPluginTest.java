@@ -3,14 +3,13 @@ package dev.nereid.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
-import dev.nereid.server.options.ModelControlMode;
-import dev.nereid.server.options.ServerOptions;
 import dev.nereid.plugin.BackendStatus;
 import dev.nereid.plugin.PluginJar;
 import dev.nereid.plugin.UnloadWatch;
+import dev.nereid.server.options.ModelControlMode;
+import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelControl;
 import dev.nereid.server.check.RepositoryCheck;
 import dev.nereid.server.options.ModelControlMode;

@@ -2,7 +2,6 @@ package dev.nereid.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.LargeRequestExecutor;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.LibraryVersions;
 import com.google.protobuf.RuntimeVersion;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -5,7 +5,6 @@ import static dev.nereid.server.TestControl.load;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelRef;
 import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.ServerOptions;

@@ -3,7 +3,6 @@ package dev.nereid.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelControl;
 import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;

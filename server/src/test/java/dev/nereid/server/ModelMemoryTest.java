@@ -6,7 +6,6 @@ import static dev.nereid.server.DemandFixture.pause;
 import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelRef;
 import dev.nereid.spi.MemoryUsage;
 import java.io.IOException;

@@ -4,7 +4,6 @@ import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
@@ -12,8 +11,8 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.parameter.ParameterValue;
-import dev.nereid.server.options.ServerOptions;
 import dev.nereid.plugin.BackendStatus;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.io.UncheckedIOException;

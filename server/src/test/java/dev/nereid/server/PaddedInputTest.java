@@ -2,7 +2,6 @@ package dev.nereid.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelRef;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;

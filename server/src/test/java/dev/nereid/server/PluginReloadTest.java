@@ -2,11 +2,10 @@ package dev.nereid.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelControl;
-import dev.nereid.server.options.ServerOptions;
 import dev.nereid.plugin.PluginJar;
 import dev.nereid.plugin.UnloadWatch;
+import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -4,12 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.tuple;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelControl;
+import dev.nereid.plugin.BackendStatus;
 import dev.nereid.server.check.RepositoryCheck;
 import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.plugin.BackendStatus;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendProvider;

@@ -8,14 +8,13 @@ import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelRef;
-import dev.nereid.server.options.ModelControlMode;
-import dev.nereid.server.options.ServerOptions;
 import dev.nereid.repository.storage.StorageLimits;
 import dev.nereid.repository.storage.StorageOptions;
+import dev.nereid.server.options.ModelControlMode;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -4,11 +4,10 @@ import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
-import dev.nereid.server.options.ServerOptions;
 import dev.nereid.plugin.PluginJar;
+import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -4,13 +4,12 @@ import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
-import dev.nereid.server.NereidServer;
+import dev.nereid.plugin.BackendStatus;
+import dev.nereid.repository.config.ConfigProblem;
 import dev.nereid.server.check.CheckReport;
 import dev.nereid.server.check.ModelReport;
 import dev.nereid.server.check.RepositoryCheck;
-import dev.nereid.repository.config.ConfigProblem;
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.plugin.BackendStatus;
 import inference.ModelConfig;
 import java.io.IOException;
 import java.nio.ByteBuffer;

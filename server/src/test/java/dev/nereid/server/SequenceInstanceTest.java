@@ -3,7 +3,6 @@ package dev.nereid.server;
 import static dev.nereid.server.DemandFixture.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.statistics.SequenceStatistics;
 import dev.nereid.server.options.ServerOptions;

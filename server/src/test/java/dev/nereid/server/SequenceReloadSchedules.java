@@ -2,8 +2,6 @@ package dev.nereid.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.repository.files.FileCopies;
-import dev.nereid.server.RequestSubmission;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InputTensor;
@@ -14,6 +12,9 @@ import dev.nereid.api.RequestOptions;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.api.statistics.SequenceStatistics;
+import dev.nereid.plugin.BackendRegistry;
+import dev.nereid.repository.ModelRepository;
+import dev.nereid.repository.files.FileCopies;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.server.SequenceReference.Outcome;
@@ -21,8 +22,6 @@ import dev.nereid.server.SequenceReference.Request;
 import dev.nereid.server.control.ModelLifecycle;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.options.ServerOptions;
-import dev.nereid.plugin.BackendRegistry;
-import dev.nereid.repository.ModelRepository;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;

@@ -3,11 +3,10 @@ package dev.nereid.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.ServerFactory;
-import dev.nereid.plugin.cache.CacheOptions;
-import dev.nereid.server.options.ServerOptions;
 import dev.nereid.plugin.BackendRegistry;
 import dev.nereid.plugin.PluginJar;
+import dev.nereid.plugin.cache.CacheOptions;
+import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;

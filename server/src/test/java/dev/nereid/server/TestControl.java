@@ -1,6 +1,5 @@
 package dev.nereid.server;
 
-import dev.nereid.server.NereidServer;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;

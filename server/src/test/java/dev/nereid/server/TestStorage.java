@@ -2,10 +2,10 @@ package dev.nereid.server;
 
 import static java.util.Objects.requireNonNullElse;
 
-import dev.nereid.server.options.ServerOptions;
 import dev.nereid.plugin.PluginJar;
 import dev.nereid.repository.storage.StorageLimits;
 import dev.nereid.repository.storage.StorageOptions;
+import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

@@ -3,7 +3,6 @@ package dev.nereid.api.file;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.api.file.ContainedPath;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;

@@ -2,7 +2,6 @@ package dev.nereid.api.file;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.file.ServerPaths;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;

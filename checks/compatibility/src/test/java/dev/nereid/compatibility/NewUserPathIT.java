@@ -34,8 +34,15 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class NewUserPathIT {
     private static final String VERSION = "0.1.0-SNAPSHOT";
-    private static final List<String> JARS =
-            List.of("api", "backend-spi", "backend-testkit", "scheduler", "model-repository", "plugin-host", "server", "server-testkit");
+    private static final List<String> JARS = List.of(
+            "api",
+            "backend-spi",
+            "backend-testkit",
+            "scheduler",
+            "model-repository",
+            "plugin-host",
+            "server",
+            "server-testkit");
 
     /** The imports of the BOM, in the versions that the modules need at least. */
     private static final List<String> FOREIGN = List.of("protobuf-bom", "grpc-bom");
@@ -238,7 +245,9 @@ final class NewUserPathIT {
     void theArtifactsAreDeployedToAnotherRepository() throws Exception {
         String deployment = inText("deploy -DaltDeploymentRepository").replace("/srv/maven", empty.toString());
 
-        user.run(directory.resolve("checkout"), guide.commands().getFirst().replace("install", "-pl authors/bom " + deployment))
+        user.run(
+                        directory.resolve("checkout"),
+                        guide.commands().getFirst().replace("install", "-pl authors/bom " + deployment))
                 .success();
 
         assertThat(empty.resolve("dev/nereid/nereid-bom/" + VERSION)).isDirectoryContaining("glob:**.pom");

@@ -1,10 +1,10 @@
 package dev.nereid.distribution.report;
 
-import dev.nereid.server.check.CheckReport;
-import dev.nereid.server.check.ModelReport;
+import dev.nereid.plugin.BackendStatus;
 import dev.nereid.repository.config.ConfigProblem;
 import dev.nereid.repository.config.ModelConfigJson;
-import dev.nereid.plugin.BackendStatus;
+import dev.nereid.server.check.CheckReport;
+import dev.nereid.server.check.ModelReport;
 import io.vertx.core.json.JsonArray;
 import io.vertx.core.json.JsonObject;
 

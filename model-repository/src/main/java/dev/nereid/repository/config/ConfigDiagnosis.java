@@ -1,7 +1,7 @@
 package dev.nereid.repository.config;
 
-import dev.nereid.api.Spelling;
 import com.google.protobuf.TextFormat;
+import dev.nereid.api.Spelling;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;

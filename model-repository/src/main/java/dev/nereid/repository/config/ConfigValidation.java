@@ -2,8 +2,8 @@ package dev.nereid.repository.config;
 
 import static dev.nereid.repository.config.ConfigErrors.invalid;
 
-import dev.nereid.api.Spelling;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Spelling;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import inference.ModelDynamicBatching;

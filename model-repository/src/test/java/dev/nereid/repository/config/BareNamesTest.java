@@ -3,8 +3,6 @@ package dev.nereid.repository.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.repository.config.ModelConfigJsonReader;
-import dev.nereid.repository.config.BareNames;
 import dev.nereid.api.InferenceException;
 import inference.ModelConfig;
 import org.junit.jupiter.api.Test;

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.repository.config.ConfigCompletion;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;

@@ -3,8 +3,6 @@ package dev.nereid.repository.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
-import dev.nereid.repository.config.ConfigDiagnosis;
-import dev.nereid.repository.config.ConfigProblem;
 import dev.nereid.testkit.ReaderProbe;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -2,7 +2,6 @@ package dev.nereid.repository.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.repository.config.ConfigNormalization;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.BackendTraits.PreferredGroup;
 import dev.nereid.spi.Device;

@@ -1,7 +1,5 @@
 package dev.nereid.repository.config;
 
-import dev.nereid.repository.config.ModelConfigReader;
-import dev.nereid.repository.config.ConfigNormalization;
 import inference.ModelConfig;
 
 /** Configurations for tests, written as they are in files. */

@@ -2,7 +2,6 @@ package dev.nereid.repository.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.repository.config.MisspeltParameters;
 import dev.nereid.api.parameter.ModelParameters;
 import java.util.Map;
 import org.junit.jupiter.api.Test;

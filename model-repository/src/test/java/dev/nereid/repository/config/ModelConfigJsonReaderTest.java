@@ -3,7 +3,6 @@ package dev.nereid.repository.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.repository.config.ModelConfigJsonReader;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import org.junit.jupiter.api.Test;

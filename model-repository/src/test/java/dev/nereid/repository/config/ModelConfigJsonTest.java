@@ -2,7 +2,6 @@ package dev.nereid.repository.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.repository.config.ModelConfigJson;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.util.JsonFormat;
 import inference.ModelConfig;

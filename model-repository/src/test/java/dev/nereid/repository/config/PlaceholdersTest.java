@@ -3,9 +3,6 @@ package dev.nereid.repository.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.repository.config.ConfigDiagnosis;
-import dev.nereid.repository.config.ModelConfigJsonReader;
-import dev.nereid.repository.config.Placeholders;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;

@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.nereid.repository.files.FileCopies;
-import dev.nereid.repository.files.VersionFiles;
 import dev.nereid.repository.ModelDirectory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;

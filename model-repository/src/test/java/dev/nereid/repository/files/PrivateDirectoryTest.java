@@ -2,7 +2,6 @@ package dev.nereid.repository.files;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.repository.files.PrivateDirectory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -2,7 +2,6 @@ package dev.nereid.repository.storage;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.repository.storage.CopiesDirectory;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;

@@ -2,8 +2,6 @@ package dev.nereid.repository.storage;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.repository.storage.RemoteRepository;
-import dev.nereid.repository.storage.LocalFiles;
 import dev.nereid.api.InferenceException;
 import dev.nereid.repository.ModelCopy;
 import java.io.FilterOutputStream;

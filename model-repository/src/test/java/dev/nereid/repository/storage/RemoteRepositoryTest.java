@@ -4,8 +4,6 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.repository.storage.RemoteRepository;
-import dev.nereid.repository.storage.StorageLimits;
 import dev.nereid.api.InferenceException;
 import dev.nereid.repository.ModelCopy;
 import dev.nereid.spi.BackendException;

@@ -1,8 +1,8 @@
 package dev.nereid.plugin.agent;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.plugin.AgentLease;
 import dev.nereid.api.file.ServerPaths;
+import dev.nereid.plugin.AgentLease;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.agent.RepositoryAgent;

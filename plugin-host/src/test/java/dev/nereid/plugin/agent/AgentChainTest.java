@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.plugin.agent.AgentChain;
 import dev.nereid.api.InferenceException;
 import dev.nereid.plugin.AgentLease;
 import dev.nereid.spi.BackendException;

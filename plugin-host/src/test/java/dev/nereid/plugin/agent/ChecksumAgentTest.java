@@ -3,8 +3,6 @@ package dev.nereid.plugin.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.plugin.agent.ChecksumAgentProvider;
-import dev.nereid.plugin.agent.LoadContext;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.agent.RepositoryAgent;

@@ -2,9 +2,8 @@ package dev.nereid.plugin.cache;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.testkit.LeakCheckingMemory;
-import dev.nereid.plugin.cache.LocalCache;
 import dev.nereid.spi.cache.CacheKey;
+import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;

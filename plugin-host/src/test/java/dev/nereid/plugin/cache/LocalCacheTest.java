@@ -3,11 +3,10 @@ package dev.nereid.plugin.cache;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
-import dev.nereid.testkit.LeakCheckingMemory;
-import dev.nereid.plugin.cache.LocalCache;
 import dev.nereid.spi.cache.CacheEntry;
 import dev.nereid.spi.cache.CacheKey;
 import dev.nereid.spi.cache.LookupObserver;
+import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

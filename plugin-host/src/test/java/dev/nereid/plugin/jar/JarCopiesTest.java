@@ -2,11 +2,6 @@ package dev.nereid.plugin.jar;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.plugin.jar.JarUses;
-import dev.nereid.plugin.jar.JarCopies;
-import dev.nereid.plugin.jar.PluginSource;
-import dev.nereid.plugin.jar.PluginDigest;
-import dev.nereid.plugin.jar.JarLeftovers;
 import dev.nereid.plugin.PluginJar;
 import java.io.BufferedReader;
 import java.io.IOException;

@@ -1,7 +1,7 @@
 package dev.nereid.scheduler.instance;
 
-import dev.nereid.api.ThreadStack;
 import dev.nereid.api.BackendCallbacks;
+import dev.nereid.api.ThreadStack;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.request.DetachedRequests;
 import dev.nereid.scheduler.request.ModelScope;

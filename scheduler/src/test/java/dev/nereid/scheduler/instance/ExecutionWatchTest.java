@@ -2,13 +2,13 @@ package dev.nereid.scheduler.instance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.BackendCallbacks;
 import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.Latches;
 import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SteppedScheduler;
-import dev.nereid.api.BackendCallbacks;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.spi.DataType;

@@ -2,6 +2,7 @@ package dev.nereid.scheduler.instance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.BackendCallbacks;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.Latches;
@@ -9,7 +10,6 @@ import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SteppedScheduler;
 import dev.nereid.scheduler.Threads;
-import dev.nereid.api.BackendCallbacks;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;

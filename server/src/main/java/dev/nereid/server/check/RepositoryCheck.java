@@ -1,23 +1,23 @@
 package dev.nereid.server.check;
 
-import dev.nereid.plugin.StoragePlugin;
-import dev.nereid.repository.storage.StorageOptions;
-import dev.nereid.repository.files.FileCopies;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelStatus;
-import dev.nereid.server.BuildInfo;
-import dev.nereid.server.NereidServer;
-import dev.nereid.server.options.ServerOptions;
 import dev.nereid.plugin.BackendRegistry;
 import dev.nereid.plugin.BackendStatus;
 import dev.nereid.plugin.PluginEnvironment;
+import dev.nereid.plugin.StoragePlugin;
 import dev.nereid.plugin.jar.PluginDirectory;
 import dev.nereid.plugin.jar.PluginNatives;
 import dev.nereid.repository.ModelCopy;
 import dev.nereid.repository.ModelLocation;
 import dev.nereid.repository.ModelRepository;
 import dev.nereid.repository.RepositoryScan;
+import dev.nereid.repository.files.FileCopies;
 import dev.nereid.repository.storage.RemoteRepositories;
+import dev.nereid.repository.storage.StorageOptions;
+import dev.nereid.server.BuildInfo;
+import dev.nereid.server.NereidServer;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -52,9 +52,8 @@ public final class RepositoryCheck {
     public static CheckReport run(ServerOptions options) {
         PluginEnvironment environment = environment(options);
         StorageOptions storages = options.directories().remote();
-        try (RemoteRepositories remote =
-                        RemoteRepositories.open(
-                                storages, StoragePlugin.source(storages.environment(), storages.plugins(), environment));
+        try (RemoteRepositories remote = RemoteRepositories.open(
+                        storages, StoragePlugin.source(storages.environment(), storages.plugins(), environment));
                 BackendRegistry backends =
                         BackendRegistry.open(options.directories().plugins(), options.providers(), environment);
                 FileCopies files = new FileCopies(environment.cacheRoot())) {

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
+import dev.nereid.repository.ModelKey;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
@@ -13,7 +14,6 @@ import dev.nereid.server.lifecycle.ModelEntry;
 import dev.nereid.server.lifecycle.OnDemandModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.lifecycle.VersionState;
-import dev.nereid.repository.ModelKey;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;

@@ -1,13 +1,13 @@
 package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.repository.ModelDirectory;
 import dev.nereid.repository.ModelFingerprint;
 import dev.nereid.repository.ModelLocation;
 import dev.nereid.repository.ModelRepository;
 import dev.nereid.repository.RepositoryRoot;
 import dev.nereid.repository.RepositoryScan;
+import dev.nereid.server.lifecycle.ModelPreparation;
 import java.util.HashMap;
 import java.util.Map;
 import org.slf4j.Logger;

@@ -2,8 +2,8 @@ package dev.nereid.server.control;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
-import dev.nereid.repository.ModelDirectory;
 import dev.nereid.api.file.ServerPaths;
+import dev.nereid.repository.ModelDirectory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;

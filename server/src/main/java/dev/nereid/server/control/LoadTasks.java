@@ -2,14 +2,14 @@ package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
+import dev.nereid.repository.ModelKey;
+import dev.nereid.repository.ModelName;
 import dev.nereid.server.dependency.ModelDependencies;
 import dev.nereid.server.dependency.ModelRequirer;
 import dev.nereid.server.ensemble.StepErrors;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.VersionState;
-import dev.nereid.repository.ModelKey;
-import dev.nereid.repository.ModelName;
 import dev.nereid.spi.ErrorCode;
 import java.nio.ByteBuffer;
 import java.time.Duration;

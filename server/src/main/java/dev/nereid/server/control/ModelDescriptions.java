@@ -1,11 +1,11 @@
 package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.repository.ModelKey;
+import dev.nereid.repository.VersionPolicy;
 import dev.nereid.server.lifecycle.ModelDescriber;
 import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.PreparedModel;
-import dev.nereid.repository.ModelKey;
-import dev.nereid.repository.VersionPolicy;
 import java.util.concurrent.CompletionStage;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;

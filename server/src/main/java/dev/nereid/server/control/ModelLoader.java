@@ -1,6 +1,9 @@
 package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.plugin.BackendRegistry;
+import dev.nereid.repository.ModelKey;
+import dev.nereid.repository.VersionPolicy;
 import dev.nereid.server.dependency.ModelRequirer;
 import dev.nereid.server.ensemble.DependentEnsembles;
 import dev.nereid.server.lifecycle.Generation;
@@ -12,9 +15,6 @@ import dev.nereid.server.lifecycle.ReloadRequiredException;
 import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.server.lifecycle.VersionUpdater;
-import dev.nereid.plugin.BackendRegistry;
-import dev.nereid.repository.ModelKey;
-import dev.nereid.repository.VersionPolicy;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
 import java.util.List;

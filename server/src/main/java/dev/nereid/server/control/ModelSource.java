@@ -1,10 +1,10 @@
 package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.repository.config.WrittenConfig;
 import dev.nereid.repository.ModelDirectory;
 import dev.nereid.repository.ModelFingerprint;
 import dev.nereid.repository.TreeStamp;
+import dev.nereid.repository.config.WrittenConfig;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.util.Optional;

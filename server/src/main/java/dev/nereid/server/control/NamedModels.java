@@ -2,8 +2,8 @@ package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
-import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.repository.ModelName;
+import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.spi.ErrorCode;
 import java.util.Collection;
 import java.util.Set;

@@ -4,10 +4,10 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
-import dev.nereid.repository.files.PrivateDirectory;
 import dev.nereid.api.file.ContainedPath;
 import dev.nereid.repository.ModelDirectory;
 import dev.nereid.repository.ModelKey;
+import dev.nereid.repository.files.PrivateDirectory;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.ByteBuffer;

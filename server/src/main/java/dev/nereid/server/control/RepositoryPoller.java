@@ -2,9 +2,9 @@ package dev.nereid.server.control;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
+import dev.nereid.repository.ModelFingerprint;
 import dev.nereid.scheduler.SchedulerClocks;
 import dev.nereid.scheduler.time.Timeout;
-import dev.nereid.repository.ModelFingerprint;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;

@@ -2,14 +2,14 @@ package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelStatus;
-import dev.nereid.server.lifecycle.VersionState;
-import dev.nereid.server.options.ModelControlMode;
-import dev.nereid.server.options.ModelControlOptions;
 import dev.nereid.repository.ModelKey;
 import dev.nereid.repository.ModelLocation;
 import dev.nereid.repository.ModelName;
 import dev.nereid.repository.ModelRepository;
 import dev.nereid.repository.RepositoryScan;
+import dev.nereid.server.lifecycle.VersionState;
+import dev.nereid.server.options.ModelControlMode;
+import dev.nereid.server.options.ModelControlOptions;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;

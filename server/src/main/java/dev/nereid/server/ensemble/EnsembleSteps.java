@@ -2,10 +2,10 @@ package dev.nereid.server.ensemble;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
+import dev.nereid.repository.ModelKey;
 import dev.nereid.server.dependency.ModelDependencies;
 import dev.nereid.server.lifecycle.ModelEntry;
 import dev.nereid.server.lifecycle.ServedModels;
-import dev.nereid.repository.ModelKey;
 import inference.ModelConfig;
 import inference.ModelEnsembling;
 import java.util.ArrayList;

@@ -1,6 +1,5 @@
 package dev.nereid.server.health;
 
-import dev.nereid.server.health.HeapWatch;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryPoolMXBean;

@@ -1,8 +1,8 @@
 package dev.nereid.server.health;
 
 import dev.nereid.api.ThreadStack;
-import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.plugin.jar.PluginClassLoader;
+import dev.nereid.scheduler.time.Watchdog;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.HashMap;

@@ -1,7 +1,7 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.repository.config.MisspeltParameters;
 import dev.nereid.api.InferenceException;
+import dev.nereid.repository.config.MisspeltParameters;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;

@@ -2,10 +2,10 @@ package dev.nereid.server.lifecycle;
 
 import static dev.nereid.repository.config.ConfigErrors.invalid;
 
-import dev.nereid.repository.config.TensorSpecs;
 import dev.nereid.api.InferenceException;
-import dev.nereid.scheduler.sequence.InitialState;
 import dev.nereid.repository.DataFilePath;
+import dev.nereid.repository.config.TensorSpecs;
+import dev.nereid.scheduler.sequence.InitialState;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;

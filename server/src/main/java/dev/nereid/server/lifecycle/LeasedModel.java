@@ -1,8 +1,8 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.server.executor.ModelExecutor;
-import dev.nereid.repository.files.VersionFiles;
 import dev.nereid.plugin.BackendLease;
+import dev.nereid.repository.files.VersionFiles;
+import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Batch;

@@ -2,8 +2,8 @@ package dev.nereid.server.lifecycle;
 
 import com.google.protobuf.CodedOutputStream;
 import dev.nereid.api.InferenceException;
-import dev.nereid.repository.ModelDirectory;
 import dev.nereid.api.file.ServerPaths;
+import dev.nereid.repository.ModelDirectory;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.io.IOException;

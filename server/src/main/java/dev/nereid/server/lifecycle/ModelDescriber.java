@@ -1,13 +1,13 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.repository.files.FileCopies;
-import dev.nereid.scheduler.Supervision;
-import dev.nereid.repository.config.ConfigValidation;
-import dev.nereid.repository.files.VersionFiles;
-import dev.nereid.server.instance.LoadWaits;
 import dev.nereid.plugin.BackendLease;
 import dev.nereid.plugin.BackendRegistry;
 import dev.nereid.repository.ModelKey;
+import dev.nereid.repository.config.ConfigValidation;
+import dev.nereid.repository.files.FileCopies;
+import dev.nereid.repository.files.VersionFiles;
+import dev.nereid.scheduler.Supervision;
+import dev.nereid.server.instance.LoadWaits;
 import dev.nereid.spi.BackendException;
 import inference.ModelConfig;
 import java.util.List;

@@ -1,22 +1,22 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.repository.config.ModelConfigJson;
 import dev.nereid.api.BestEffort;
 import dev.nereid.api.InferenceException;
+import dev.nereid.plugin.BackendRegistry;
 import dev.nereid.plugin.agent.AgentChain;
 import dev.nereid.plugin.agent.RepositoryAgents;
+import dev.nereid.repository.ModelDirectory;
+import dev.nereid.repository.ModelLayout;
+import dev.nereid.repository.VersionPolicy;
 import dev.nereid.repository.config.ConfigCompletion;
 import dev.nereid.repository.config.ConfigNormalization;
 import dev.nereid.repository.config.ConfigValidation;
+import dev.nereid.repository.config.ModelConfigJson;
 import dev.nereid.repository.config.ModelConfigReader;
 import dev.nereid.repository.config.Placeholders;
 import dev.nereid.repository.config.UnsupportedFeatures;
 import dev.nereid.repository.config.WrittenConfig;
 import dev.nereid.server.dependency.ModelRequirer;
-import dev.nereid.plugin.BackendRegistry;
-import dev.nereid.repository.ModelDirectory;
-import dev.nereid.repository.ModelLayout;
-import dev.nereid.repository.VersionPolicy;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import inference.ModelEnsembling;

@@ -1,12 +1,12 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.repository.config.BatchTensors;
-import dev.nereid.repository.config.TensorSpecs;
-import dev.nereid.repository.config.SequenceTensors;
-import dev.nereid.repository.config.ModelConfigJson;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.parameter.ModelParameters;
+import dev.nereid.repository.config.BatchTensors;
+import dev.nereid.repository.config.ModelConfigJson;
+import dev.nereid.repository.config.SequenceTensors;
+import dev.nereid.repository.config.TensorSpecs;
 import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;

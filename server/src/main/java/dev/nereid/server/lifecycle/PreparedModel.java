@@ -1,8 +1,8 @@
 package dev.nereid.server.lifecycle;
 
 import dev.nereid.plugin.agent.AgentChain;
-import dev.nereid.server.dependency.ModelRequirer;
 import dev.nereid.repository.ModelDirectory;
+import dev.nereid.server.dependency.ModelRequirer;
 import inference.ModelConfig;
 import java.util.NavigableSet;
 

@@ -1,6 +1,5 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.server.lifecycle.ModelSettingsReader;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.sequence.ControlValues;
 import dev.nereid.scheduler.sequence.InitialState;

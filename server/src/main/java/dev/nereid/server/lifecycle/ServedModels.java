@@ -1,7 +1,5 @@
 package dev.nereid.server.lifecycle;
 
-import java.util.function.BooleanSupplier;
-import dev.nereid.server.client.ClientModels;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelCatalog;
@@ -17,10 +15,11 @@ import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.OverdueControl;
 import dev.nereid.api.statistics.OverdueExecutions;
 import dev.nereid.api.statistics.SequenceStatistics;
+import dev.nereid.repository.ModelKey;
 import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.queue.SequenceUse;
+import dev.nereid.server.client.ClientModels;
 import dev.nereid.server.instance.ExecutingInstance;
-import dev.nereid.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Sequence;
 import inference.ModelConfig;
@@ -36,6 +35,7 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;

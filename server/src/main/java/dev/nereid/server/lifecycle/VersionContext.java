@@ -4,12 +4,12 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.parameter.ModelParameters;
-import dev.nereid.server.dependency.RequiredModels;
-import dev.nereid.server.executor.LogLevelWatch;
-import dev.nereid.repository.files.VersionFiles;
-import dev.nereid.server.instance.LoadWaits;
 import dev.nereid.plugin.PluginLogger;
 import dev.nereid.plugin.boundary.KeptObjects;
+import dev.nereid.repository.files.VersionFiles;
+import dev.nereid.server.dependency.RequiredModels;
+import dev.nereid.server.executor.LogLevelWatch;
+import dev.nereid.server.instance.LoadWaits;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.Device;

@@ -1,6 +1,8 @@
 package dev.nereid.server.lifecycle;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.plugin.BackendLease;
+import dev.nereid.plugin.BackendRegistry;
 import dev.nereid.scheduler.InstanceControl;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
@@ -10,8 +12,6 @@ import dev.nereid.server.instance.InstanceUpdate;
 import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.instance.ResourceKinds;
 import dev.nereid.server.instance.Rollback;
-import dev.nereid.plugin.BackendLease;
-import dev.nereid.plugin.BackendRegistry;
 import dev.nereid.server.warmup.RunningWarmups;
 import dev.nereid.server.warmup.WarmupSamples;
 import dev.nereid.spi.Backend;

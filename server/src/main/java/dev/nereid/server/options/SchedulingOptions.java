@@ -3,8 +3,8 @@ package dev.nereid.server.options;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.plugin.cache.CacheOptions;
+import dev.nereid.scheduler.admission.AdmissionLimits;
 import java.util.Optional;
 
 /**

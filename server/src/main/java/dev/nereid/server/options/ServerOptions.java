@@ -4,15 +4,15 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.memory.GpuAccess;
-import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.plugin.cache.CacheOptions;
+import dev.nereid.repository.storage.StorageOptions;
+import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.server.instance.GpuLoadLimits;
 import dev.nereid.server.instance.InstanceOptions;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.lifecycle.ModelLoadOptions.LoadObserver;
 import dev.nereid.server.memory.TensorMemoryBound;
-import dev.nereid.repository.storage.StorageOptions;
 import dev.nereid.spi.BackendProvider;
 import java.nio.file.Path;
 import java.time.Duration;

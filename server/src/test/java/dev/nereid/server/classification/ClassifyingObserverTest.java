@@ -3,8 +3,6 @@ package dev.nereid.server.classification;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
-import dev.nereid.server.classification.ClassifyingObserver;
-import dev.nereid.server.classification.Classifier;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;

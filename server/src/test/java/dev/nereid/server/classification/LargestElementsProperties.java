@@ -2,8 +2,6 @@ package dev.nereid.server.classification;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.classification.LargestElements;
-import dev.nereid.server.classification.Scores;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

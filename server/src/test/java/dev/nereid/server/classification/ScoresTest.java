@@ -2,7 +2,6 @@ package dev.nereid.server.classification;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.classification.Scores;
 import dev.nereid.spi.DataType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.client.CausingRequests;
 import dev.nereid.scheduler.client.CausingRequest;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;

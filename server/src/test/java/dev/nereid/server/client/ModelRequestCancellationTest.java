@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.client.ModelClients;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.ModelRef;
 import dev.nereid.scheduler.Supervision;

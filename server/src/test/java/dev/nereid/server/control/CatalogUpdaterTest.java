@@ -2,7 +2,6 @@ package dev.nereid.server.control;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.control.CatalogUpdater;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.scheduler.Supervision;

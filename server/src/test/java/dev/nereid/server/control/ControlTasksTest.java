@@ -3,7 +3,6 @@ package dev.nereid.server.control;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.control.ControlTasks;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
 import dev.nereid.repository.ModelKey;

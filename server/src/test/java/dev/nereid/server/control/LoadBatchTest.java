@@ -2,7 +2,6 @@ package dev.nereid.server.control;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.control.LoadBatch;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -2,7 +2,6 @@ package dev.nereid.server.control;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.control.LoadThreads;
 import dev.nereid.api.InferenceException;
 import java.time.Duration;
 import java.util.ArrayList;

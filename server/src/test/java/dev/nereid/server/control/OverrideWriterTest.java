@@ -3,8 +3,6 @@ package dev.nereid.server.control;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.control.ModelFiles;
-import dev.nereid.server.control.OverrideWriter;
 import dev.nereid.api.InferenceException;
 import dev.nereid.repository.files.PrivateDirectory;
 import dev.nereid.spi.ErrorCode;

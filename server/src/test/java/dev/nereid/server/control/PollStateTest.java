@@ -2,7 +2,6 @@ package dev.nereid.server.control;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.control.PollState;
 import dev.nereid.repository.ModelFingerprint;
 import dev.nereid.repository.TreeStamp;
 import java.time.Duration;

@@ -2,13 +2,11 @@ package dev.nereid.server.control;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.control.RepositoryPoller;
-import dev.nereid.server.control.PollState;
 import dev.nereid.api.InferenceException;
-import dev.nereid.scheduler.SchedulerClocks;
-import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.repository.ModelFingerprint;
 import dev.nereid.repository.TreeStamp;
+import dev.nereid.scheduler.SchedulerClocks;
+import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.testkit.FakeClock;
 import java.time.Duration;

@@ -2,7 +2,6 @@ package dev.nereid.server.control;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.control.UnloadedModels;
 import org.junit.jupiter.api.Test;
 
 class UnloadedModelsTest {

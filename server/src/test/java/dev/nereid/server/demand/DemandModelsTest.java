@@ -3,9 +3,6 @@ package dev.nereid.server.demand;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.demand.ModelActions;
-import dev.nereid.server.demand.DemandModels;
-import dev.nereid.server.demand.ModelUse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.time.TimerThread;

@@ -2,10 +2,6 @@ package dev.nereid.server.demand;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.demand.Decisions;
-import dev.nereid.server.demand.Planning;
-import dev.nereid.server.demand.Acquisition;
-import dev.nereid.server.demand.ModelUse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;

@@ -3,7 +3,6 @@ package dev.nereid.server.dependency;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.dependency.ModelDependencies;
 import dev.nereid.api.InferenceException;
 import java.util.List;
 import java.util.Set;

@@ -3,7 +3,6 @@ package dev.nereid.server.ensemble;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.ensemble.StepValidation;
 import com.google.protobuf.TextFormat;
 import dev.nereid.api.InferenceException;
 import inference.ModelConfig;

@@ -3,8 +3,6 @@ package dev.nereid.server.executor;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
-import dev.nereid.server.executor.LogLevelWatch;
-import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.scheduler.time.TimeoutQueue;

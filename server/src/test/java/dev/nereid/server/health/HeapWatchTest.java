@@ -2,8 +2,6 @@ package dev.nereid.server.health;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.health.JvmHeap;
-import dev.nereid.server.health.HeapWatch;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -2,7 +2,6 @@ package dev.nereid.server.health;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.health.ThreadWatch;
 import dev.nereid.plugin.jar.PluginClassLoader;
 import dev.nereid.plugin.jar.PluginSource;
 import java.nio.file.Path;

@@ -3,10 +3,6 @@ package dev.nereid.server.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
-import dev.nereid.server.host.ThreadAffinity;
-import dev.nereid.server.host.CpuSet;
-import dev.nereid.server.host.HostSetting;
-import dev.nereid.server.host.HostPolicies;
 import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.spi.Device;
 import java.io.IOException;

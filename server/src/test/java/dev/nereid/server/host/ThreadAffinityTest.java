@@ -3,10 +3,6 @@ package dev.nereid.server.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
-import dev.nereid.server.host.ThreadAffinity;
-import dev.nereid.server.host.HostSetting;
-import dev.nereid.server.host.HostPolicies;
-import dev.nereid.server.host.CpuSet;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.ModelPlan;

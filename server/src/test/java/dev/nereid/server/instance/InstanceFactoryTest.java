@@ -3,11 +3,6 @@ package dev.nereid.server.instance;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.instance.InstanceFactory;
-import dev.nereid.server.instance.InstanceOptions;
-import dev.nereid.server.instance.Rollback;
-import dev.nereid.server.instance.GpuLoadLimits;
-import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;

@@ -3,9 +3,6 @@ package dev.nereid.server.instance;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import dev.nereid.server.instance.InstancePlan;
-import dev.nereid.server.instance.LoadWaits;
-import dev.nereid.server.instance.InstanceStarts;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;

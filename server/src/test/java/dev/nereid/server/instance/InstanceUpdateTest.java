@@ -2,8 +2,6 @@ package dev.nereid.server.instance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.instance.InstanceUpdate;
-import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.repository.config.ModelConfigReader;
 import java.util.List;
 import org.junit.jupiter.api.Test;

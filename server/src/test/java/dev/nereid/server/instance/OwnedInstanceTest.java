@@ -6,10 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
-import dev.nereid.server.instance.OwnedInstance;
-import dev.nereid.server.instance.InstanceOptions;
-import dev.nereid.server.instance.GpuLoadLimits;
-import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.api.ModelRef;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.options.ServerOptions;

@@ -2,10 +2,6 @@ package dev.nereid.server.lifecycle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.lifecycle.ServedModel;
-import dev.nereid.server.lifecycle.GenerationHooks;
-import dev.nereid.server.lifecycle.Generation;
-import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;

@@ -2,7 +2,6 @@ package dev.nereid.server.lifecycle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.lifecycle.LeaseCounter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;

@@ -2,7 +2,6 @@ package dev.nereid.server.lifecycle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.lifecycle.LoadEvents;
 import dev.nereid.api.statistics.LoadCounts;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;

@@ -2,7 +2,6 @@ package dev.nereid.server.lifecycle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.lifecycle.LoadId;
 import dev.nereid.repository.ModelDirectory;
 import inference.ModelConfig;
 import inference.ModelInstanceGroup;

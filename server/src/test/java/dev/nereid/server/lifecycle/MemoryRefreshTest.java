@@ -2,9 +2,6 @@ package dev.nereid.server.lifecycle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.lifecycle.MemoryRefresh;
-import dev.nereid.server.lifecycle.Generation;
-import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.server.memory.ReportedMemory;
 import dev.nereid.testkit.FakeClock;

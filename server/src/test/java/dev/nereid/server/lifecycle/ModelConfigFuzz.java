@@ -1,12 +1,11 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.repository.config.ModelConfigReader;
-import dev.nereid.repository.config.ConfigNormalization;
-import dev.nereid.repository.config.ConfigCompletion;
-import dev.nereid.repository.config.ConfigValidation;
-import dev.nereid.server.lifecycle.ModelSettingsReader;
 import com.code_intelligence.jazzer.junit.DictionaryEntries;
 import com.code_intelligence.jazzer.junit.FuzzTest;
+import dev.nereid.repository.config.ConfigCompletion;
+import dev.nereid.repository.config.ConfigNormalization;
+import dev.nereid.repository.config.ConfigValidation;
+import dev.nereid.repository.config.ModelConfigReader;
 import dev.nereid.testkit.ReaderProbe;
 import inference.ModelConfig;
 import java.nio.charset.StandardCharsets;

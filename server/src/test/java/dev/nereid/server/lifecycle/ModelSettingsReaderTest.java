@@ -3,13 +3,12 @@ package dev.nereid.server.lifecycle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.repository.config.ModelConfigJson;
-import dev.nereid.repository.config.TensorSpecs;
-import dev.nereid.repository.config.Configs;
-import dev.nereid.repository.config.ConfigNormalization;
-import dev.nereid.server.lifecycle.ModelSettingsReader;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelMetadata;
+import dev.nereid.repository.config.ConfigNormalization;
+import dev.nereid.repository.config.Configs;
+import dev.nereid.repository.config.ModelConfigJson;
+import dev.nereid.repository.config.TensorSpecs;
 import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;

@@ -4,11 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
+import dev.nereid.api.InferenceException;
 import dev.nereid.repository.config.ConfigNormalization;
 import dev.nereid.repository.config.Configs;
-import dev.nereid.server.lifecycle.SequencePlanReader;
-import dev.nereid.server.lifecycle.ModelSettingsReader;
-import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.sequence.ControlValues;
 import dev.nereid.scheduler.sequence.InitialState;
 import dev.nereid.scheduler.sequence.SequencePlan;

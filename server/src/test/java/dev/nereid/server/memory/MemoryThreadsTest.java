@@ -2,7 +2,6 @@ package dev.nereid.server.memory;
 
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.memory.MemoryThreads;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;

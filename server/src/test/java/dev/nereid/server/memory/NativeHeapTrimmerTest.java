@@ -2,8 +2,6 @@ package dev.nereid.server.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.memory.NativeHeap;
-import dev.nereid.server.memory.NativeHeapTrimmer;
 import dev.nereid.scheduler.time.Timeout;
 import dev.nereid.scheduler.time.Timer;
 import dev.nereid.testkit.FakeClock;

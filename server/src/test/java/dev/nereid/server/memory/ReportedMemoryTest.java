@@ -4,7 +4,6 @@ import static dev.nereid.server.memory.ReportedMemory.MIN_AGE_NANOS;
 import static dev.nereid.server.memory.ReportedMemory.SLOW_NANOS;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.memory.ReportedMemory;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.MemoryUsage;
 import java.util.Arrays;

@@ -2,8 +2,6 @@ package dev.nereid.server.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.memory.SizeClasses;
-import dev.nereid.server.memory.TensorPool;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

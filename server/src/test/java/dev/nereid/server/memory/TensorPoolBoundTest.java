@@ -3,7 +3,6 @@ package dev.nereid.server.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.memory.TensorPool;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.GrowingBuffer;
 import dev.nereid.api.memory.TensorBuffer;

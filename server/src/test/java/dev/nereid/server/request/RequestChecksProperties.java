@@ -2,7 +2,6 @@ package dev.nereid.server.request;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.server.request.RequestChecks;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.scheduler.request.CheckedRequest;

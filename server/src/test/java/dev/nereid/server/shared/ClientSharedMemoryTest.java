@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
-import dev.nereid.server.shared.ClientSharedMemory;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.GpuAccess;

@@ -3,13 +3,12 @@ package dev.nereid.server.warmup;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.warmup.WarmupSamples;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
-import dev.nereid.scheduler.instance.WarmupSample;
-import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.repository.config.ConfigNormalization;
 import dev.nereid.repository.config.ModelConfigReader;
+import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.server.lifecycle.ModelSettingsReader;
 import dev.nereid.server.lifecycle.SequencePlanReader;
 import dev.nereid.server.request.RequestChecks;
