@@ -1,8 +1,7 @@
 /**
- * The server's response cache. It lies in the server's memory, or belongs to a plugin.
+ * Response caches: the one in the server's memory, and the options of this and of caches in plugins.
  *
- * <p>Starting points: {@link dev.nereid.plugin.cache.CacheOptions} and {@link dev.nereid.server.ServerCache},
- * which opens the cache that they name.
+ * <p>Starting points: {@link dev.nereid.plugin.cache.CacheOptions} and {@link dev.nereid.plugin.cache.LocalCache}.
  */
 @NullMarked
 package dev.nereid.plugin.cache;
