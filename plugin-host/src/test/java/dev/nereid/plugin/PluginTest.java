@@ -64,7 +64,7 @@ final class PluginTest {
     void hidesTheServersResourcesFromPlugins() {
         reporting(
                         "probe",
-                        "Probe.class.getClassLoader().getResource(\"dev/nereid/server/build.properties\")"
+                        "Probe.class.getClassLoader().getResource(\"dev/nereid/plugin/BackendRegistry.class\")"
                                 + " + \" \" + Probe.class.getClassLoader().getResource(\"own.txt\").getProtocol()")
                 .entry("own.txt", "own")
                 .write(plugins.resolve("probe.jar"));
