@@ -419,6 +419,8 @@ class ArchitectureTest {
                         .because("a repository does not know what executes its models"),
                 LayerRules.scheduler(),
                 LayerRules.server(),
+                LayerRules.modelRepository(),
+                LayerRules.pluginHost(),
                 LayerRules.backendPython(),
                 PackageRules.noCyclesOfPackages(),
                 PackageRules.noLargeCyclesOfClasses(),

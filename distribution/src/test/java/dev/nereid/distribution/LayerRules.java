@@ -149,6 +149,36 @@ final class LayerRules {
         return layers.because("what is loaded is understood without who asks for it");
     }
 
+    /** Returns the rule of repositories: configurations know no directories, and directories no storages. */
+    static ArchRule modelRepository() {
+        return layersBelow("dev.nereid.repository", "config", "storage", "files")
+                .whereLayer("config")
+                .mayNotAccessAnyLayer()
+                .whereLayer("storage")
+                .mayOnlyAccessLayers(ENTRY)
+                .whereLayer("files")
+                .mayOnlyAccessLayers(ENTRY)
+                .whereLayer(ENTRY)
+                .mayNotAccessAnyLayer()
+                .because("a directory of models is understood without what copies its files");
+    }
+
+    /** Returns the rule of plugins: their jars and their boundary know nothing of what the plugins bring. */
+    static ArchRule pluginHost() {
+        return layersBelow("dev.nereid.plugin", "agent", "cache", "boundary", "jar")
+                .whereLayer("agent")
+                .mayOnlyAccessLayers(ENTRY)
+                .whereLayer("cache")
+                .mayNotAccessAnyLayer()
+                .whereLayer("boundary")
+                .mayNotAccessAnyLayer()
+                .whereLayer("jar")
+                .mayNotAccessAnyLayer()
+                .whereLayer(ENTRY)
+                .mayOnlyAccessLayers("boundary", "jar")
+                .because("a jar is understood without the backend in it");
+    }
+
     /** Returns the rule of the Python backend: what a process does is understood without the instance that has it. */
     static ArchRule backendPython() {
         return layers(
@@ -185,6 +215,11 @@ final class LayerRules {
      * subpackages. A layer without classes breaks the rule.
      */
     private static LayeredArchitecture layers(String module, String... subpackages) {
+        return layersBelow(module, subpackages).whereLayer(ENTRY).mayNotBeAccessedByAnyLayer();
+    }
+
+    /** Returns the layers of a module, without a rule for its root package. */
+    private static LayeredArchitecture layersBelow(String module, String... subpackages) {
         LayeredArchitecture layers = layeredArchitecture()
                 .consideringOnlyDependenciesInAnyPackage(module + "..")
                 .layer(ENTRY)
@@ -192,6 +227,6 @@ final class LayerRules {
         for (String subpackage : subpackages) {
             layers = layers.layer(subpackage).definedBy(module + "." + subpackage + "..");
         }
-        return layers.whereLayer(ENTRY).mayNotBeAccessedByAnyLayer();
+        return layers;
     }
 }

@@ -53,14 +53,16 @@ final class RuleTableTest {
 
     private static Map<String, String> testSources() throws IOException {
         List<Path> files = new ArrayList<>();
-        try (Stream<Path> modules = Files.list(TestPaths.checkout())) {
-            for (Path module : modules.toList()) {
-                Path tests = module.resolve("src/test/java");
-                if (Files.isDirectory(tests)) {
-                    try (Stream<Path> found = Files.walk(tests)) {
-                        found.filter(file -> NAME.matcher("`" + simpleName(file) + "`")
-                                        .matches())
-                                .forEach(files::add);
+        for (Path parent : List.of(Path.of(""), Path.of("authors"), Path.of("extensions"), Path.of("checks"))) {
+            try (Stream<Path> modules = Files.list(TestPaths.checkout().resolve(parent))) {
+                for (Path module : modules.toList()) {
+                    Path tests = module.resolve("src/test/java");
+                    if (Files.isDirectory(tests)) {
+                        try (Stream<Path> found = Files.walk(tests)) {
+                            found.filter(file -> NAME.matcher("`" + simpleName(file) + "`")
+                                            .matches())
+                                    .forEach(files::add);
+                        }
                     }
                 }
             }
