@@ -17,9 +17,6 @@ public interface BackendCallbacks extends Executor {
     /** The prefixes of the names of threads that work for one model version; the model's name follows. */
     List<String> OF_MODELS = List.of("instance/", "executor/");
 
-    /** Runs actions on virtual threads, and calls fences as they are. */
-    BackendCallbacks DIRECT = Thread::startVirtualThread;
-
     /**
      * Runs an action, such as one for {@link dev.nereid.spi.ResponseSender#onReady}. Never on the calling thread.
      *

@@ -2,7 +2,6 @@ package dev.nereid.scheduler;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.api.BackendCallbacks;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.ModelCatalog.Readiness;
 import dev.nereid.api.RequestOptions;
@@ -62,7 +61,7 @@ public final class EnsembleScheduler implements Scheduler {
                 new RequestAdmission(environment.admission(), limits),
                 environment.refusals());
         ExecutionScope scope = ExecutionScope.of(
-                model, new AcceptedMemory(true, BackendTraits.DEFAULT.places()), BackendCallbacks.DIRECT);
+                model, new AcceptedMemory(true, BackendTraits.DEFAULT.places()), ExecutionScope.DIRECT_CALLBACKS);
         intake = new EnsembleIntake(
                 new EnsembleScope(plan, steps, scope, environment.clocks().timer()));
         submitter = new RequestSubmitter(

@@ -1,6 +1,5 @@
 package dev.nereid.scheduler;
 
-import dev.nereid.api.BackendCallbacks;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
@@ -52,7 +51,7 @@ final class BoundScheduler implements Scheduler, Continuations.Target {
             managed.add(new ManagedInstance(SteppedScheduler.slot("i" + managed.size(), instance, RateProfile.NONE)));
             sources.add(new BoundSource(model));
         }
-        ExecutionScope scope = ExecutionScope.of(model, AcceptedMemory.HOST, BackendCallbacks.DIRECT)
+        ExecutionScope scope = ExecutionScope.of(model, AcceptedMemory.HOST, ExecutionScope.DIRECT_CALLBACKS)
                 .withIterative(true);
         Iterator<BoundSource> next = sources.iterator();
         WorkerGroup workers = WorkerGroup.of(

@@ -15,10 +15,10 @@ import java.util.concurrent.Executors;
  * The response cache of a server, with the threads that hash large inputs. Immutable but for its end; safe for use by
  * any thread.
  */
-public final class ServerCache implements AutoCloseable {
+final class ServerCache implements AutoCloseable {
     private static final int BACKGROUND_THREADS = 2;
 
-    /** The part of the size of the local cache that may be idle. */
+    /** The part of the size of the local cache that may be idle. Large pieces take a quarter more, at most. */
     private static final int IDLE_PART = 8;
 
     private final ResponseCache cache;
@@ -48,7 +48,7 @@ public final class ServerCache implements AutoCloseable {
      * @return the cache, owned by the caller
      * @throws IllegalArgumentException if there is no such cache, if a setting is wrong, or if the cache cannot be used
      */
-    public static ServerCache open(CacheOptions options, PluginEnvironment environment) {
+    static ServerCache open(CacheOptions options, PluginEnvironment environment) {
         if (options.name().equals(CacheOptions.LOCAL)) {
             long size = LocalCache.size(options.settings());
             TensorPool pool = new TensorPool(Long.MAX_VALUE, size / IDLE_PART);
@@ -65,7 +65,7 @@ public final class ServerCache implements AutoCloseable {
      *
      * @return the cache and the threads, which this object continues to own
      */
-    public CacheAccess access() {
+    CacheAccess access() {
         return access;
     }
 

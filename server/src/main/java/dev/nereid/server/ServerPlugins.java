@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The backends, the response cache and the remote repositories of a server. Owned by the server; {@link #close} closes
+ * The backends, the copies of files for them, the response cache and the remote repositories of a server. Owned by the server; {@link #close} closes
  * all of them.
  *
  * @param files the copies of models' files for backends
@@ -43,10 +43,10 @@ record ServerPlugins(
             RemoteRepositories remote = RemoteRepositories.open(
                     storages, StoragePlugin.source(storages.environment(), storages.plugins(), environment));
             repositories = Optional.of(remote);
-            BackendRegistry backends =
-                    BackendRegistry.open(options.directories().plugins(), options.providers(), environment);
             FileCopies files = new FileCopies(environment.cacheRoot());
             files.exempt(remote::contains);
+            BackendRegistry backends =
+                    BackendRegistry.open(options.directories().plugins(), options.providers(), environment);
             ServerPlugins plugins = new ServerPlugins(backends, files, cache, remote);
             opened = true;
             environment.removeLeftovers(Instant.now()); // all that are in use are known by now

@@ -29,7 +29,10 @@ final class LogLimit {
     private static final int MAX_CAUSES = 1024;
     private static final List<String> UNBOUNDED = List.of(
             "dev.nereid.scheduler.batch.OutputTracker",
-            "dev.nereid.repository.",
+            "dev.nereid.repository.ModelDirectory",
+            "dev.nereid.repository.ModelRepository",
+            "dev.nereid.repository.RemoteScan",
+            "dev.nereid.repository.VersionPolicy",
             "dev.nereid.server.control.",
             "dev.nereid.server.lifecycle.",
             "dev.nereid.server.instance.",

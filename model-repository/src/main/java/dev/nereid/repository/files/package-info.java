@@ -1,5 +1,5 @@
 /**
- * The server's files on the disk: private directories, and private copies of model files.
+ * Private directories, and private copies of files of models.
  *
  * <p>Starting point: {@link dev.nereid.repository.files.FileCopies}.
  */

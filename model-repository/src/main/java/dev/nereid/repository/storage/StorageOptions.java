@@ -10,8 +10,9 @@ import java.util.Map;
  *
  * @param urls the URLs of the repositories, of which one that is given twice counts once, with a slash at its end
  *     or without; their schemes name plugins
- * @param plugins the directories of storage plugins, in the order of their precedence; missing ones are skipped
- * @param environment the environment variables that storages read
+ * @param plugins the directories of storage plugins, in the order of their precedence, for the opener of storages; missing
+ *     ones are skipped
+ * @param environment the environment variables that storages read, for their opener
  * @param copies the directory of local copies, created when first needed; a storage may be configured for another one
  * @param limits how large models and listings may be
  */

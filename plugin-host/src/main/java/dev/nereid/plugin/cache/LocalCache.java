@@ -24,9 +24,8 @@ import org.jspecify.annotations.Nullable;
  * <p>A full cache evicts the entries that were not looked up for longest (LRU), until the new one fits; the new one is
  * always stored, so that a repeated request finds its response. A hit returns the stored bytes themselves.
  *
- * <p>The size covers the stored entries, each rounded up to 64 bytes. Beyond it are the rounding of large pieces by the
- * pool, a quarter at most, and its idle memory, an eighth; an entry that is about to be inserted; an evicted one that
- * is still read; and some 200 bytes of the heap for each entry.
+ * <p>The size covers the stored entries, each rounded up to 64 bytes. Beyond it are what the memory adds to a piece; an
+ * entry that is about to be inserted; an evicted one that is still read; and some 200 bytes of the heap for each entry.
  */
 public final class LocalCache implements ResponseCache {
     /** The unit of an entry's size, in bytes. Sizes are rounded up, so that the smallest entry has a weight, too. */

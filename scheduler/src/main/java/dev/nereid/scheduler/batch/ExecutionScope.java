@@ -43,6 +43,8 @@ public record ExecutionScope(
         PluginHandles handles,
         OutputIntegrity integrity,
         boolean iterative) {
+    /** Runs actions on virtual threads, and calls fences as they are. */
+    public static final BackendCallbacks DIRECT_CALLBACKS = Thread::startVirtualThread;
 
     /**
      * Creates the scope of a model without executions that executes each request once.

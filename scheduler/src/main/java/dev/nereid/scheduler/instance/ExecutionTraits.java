@@ -3,6 +3,7 @@ package dev.nereid.scheduler.instance;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.BackendCallbacks;
+import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.handle.PluginHandles;
 import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.spi.BackendTraits;
@@ -62,7 +63,7 @@ public record ExecutionTraits(
                 blocksDevice,
                 BackendTraits.DEFAULT.maxDeferred(),
                 BackendTraits.DEFAULT.lastingThreads(),
-                BackendCallbacks.DIRECT,
+                ExecutionScope.DIRECT_CALLBACKS,
                 PluginHandles.Report.NONE);
     }
 

@@ -2,7 +2,6 @@ package dev.nereid.scheduler.instance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.BackendCallbacks;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.Latches;
@@ -11,6 +10,7 @@ import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SteppedScheduler;
 import dev.nereid.scheduler.Threads;
 import dev.nereid.scheduler.batch.BatchPlanner;
+import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
@@ -562,7 +562,7 @@ final class LateStartTest {
         ExecutionWatch watch = new ExecutionWatch(
                 served.scheduler.model,
                 served.threads,
-                BackendCallbacks.DIRECT,
+                ExecutionScope.DIRECT_CALLBACKS,
                 Duration.ofSeconds(1),
                 Duration.ofSeconds(1));
 

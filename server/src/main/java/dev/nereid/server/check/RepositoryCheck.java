@@ -54,9 +54,9 @@ public final class RepositoryCheck {
         StorageOptions storages = options.directories().remote();
         try (RemoteRepositories remote = RemoteRepositories.open(
                         storages, StoragePlugin.source(storages.environment(), storages.plugins(), environment));
+                FileCopies files = new FileCopies(environment.cacheRoot());
                 BackendRegistry backends =
-                        BackendRegistry.open(options.directories().plugins(), options.providers(), environment);
-                FileCopies files = new FileCopies(environment.cacheRoot())) {
+                        BackendRegistry.open(options.directories().plugins(), options.providers(), environment)) {
             files.exempt(remote::contains);
             RepositoryScan scan = new ModelRepository(
                             options.directories().modelRepositories(),
