@@ -37,16 +37,18 @@ record ServerPlugins(
         Optional<ServerCache> cache =
                 options.scheduling().cache().map(responses -> ServerCache.open(responses, environment));
         Optional<RemoteRepositories> repositories = Optional.empty();
+        Optional<BackendRegistry> registry = Optional.empty();
         boolean opened = false;
         try {
             StorageOptions storages = options.directories().remote();
             RemoteRepositories remote = RemoteRepositories.open(
                     storages, StoragePlugin.source(storages.environment(), storages.plugins(), environment));
             repositories = Optional.of(remote);
-            FileCopies files = new FileCopies(environment.cacheRoot());
-            files.exempt(remote::contains);
             BackendRegistry backends =
                     BackendRegistry.open(options.directories().plugins(), options.providers(), environment);
+            registry = Optional.of(backends);
+            FileCopies files = new FileCopies(environment.cacheRoot());
+            files.exempt(remote::contains);
             ServerPlugins plugins = new ServerPlugins(backends, files, cache, remote);
             opened = true;
             environment.removeLeftovers(Instant.now()); // all that are in use are known by now
@@ -54,6 +56,7 @@ record ServerPlugins(
         } finally {
             if (!opened) {
                 cache.ifPresent(ServerCache::close);
+                registry.ifPresent(BackendRegistry::close);
                 repositories.ifPresent(RemoteRepositories::close);
             }
         }
