@@ -14,6 +14,8 @@ import dev.nereid.scheduler.instance.ManagedInstance;
 import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
+import dev.nereid.scheduler.queue.RequestIntake;
+import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelScope;
@@ -21,6 +23,7 @@ import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.scheduler.sequence.SequenceQueue;
 import dev.nereid.scheduler.time.TimeoutQueue;
+import dev.nereid.scheduler.time.Timer;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
@@ -52,7 +55,7 @@ public final class SteppedSequences implements AutoCloseable {
     public final LeakCheckingMemory memory = new LeakCheckingMemory(device);
     public final Refusals refusals = Refusals.counting(false);
     public final ModelScope model;
-    public final SequenceQueue queue;
+    public final RequestIntake intake;
     public final List<InstanceWorker> workers = new ArrayList<>();
     public final List<FakeInstance> instances = new ArrayList<>();
     private final TimeoutQueue timeouts = new TimeoutQueue(() -> {});
@@ -112,6 +115,17 @@ public final class SteppedSequences implements AutoCloseable {
         }
     }
 
+    /** Creates a queue of sequences. */
+    @FunctionalInterface
+    public interface Intake {
+        RequestIntake of(ModelScope model, SequencePlan plan, Timer timer);
+    }
+
+    /** Returns the queue, unless it is another one. */
+    public SequenceQueue queue() {
+        return (SequenceQueue) intake;
+    }
+
     /** Describes a model with an input {@code IN} and an output {@code OUT}. */
     public static ModelSettings settings(int maxBatchSize) {
         return settings(maxBatchSize, false);
@@ -127,6 +141,12 @@ public final class SteppedSequences implements AutoCloseable {
     }
 
     public SteppedSequences(ModelSettings settings, SequencePlan plan, FakeInstance.Execution... backends) {
+        this(settings, plan, SequenceQueue::new, backends);
+    }
+
+    /** Creates sequences in another queue. */
+    public SteppedSequences(
+            ModelSettings settings, SequencePlan plan, Intake newIntake, FakeInstance.Execution... backends) {
         model = Scopes.of(
                 settings,
                 memory,
@@ -137,7 +157,7 @@ public final class SteppedSequences implements AutoCloseable {
                 refusals);
         scope = ExecutionScope.of(model, ExecutionTraits.DEFAULT.accepted(), Runnable::run)
                 .withIterative(plan.batching().iterative());
-        queue = new SequenceQueue(model, plan, timeouts);
+        intake = newIntake.of(model, plan, timeouts);
         for (FakeInstance.Execution backend : backends) {
             add(backend);
         }
@@ -150,7 +170,7 @@ public final class SteppedSequences implements AutoCloseable {
                 scope,
                 new DeviceInstances(List.of(new ManagedInstance(
                         SteppedScheduler.slot("i" + instances.size(), instance, RateProfile.NONE)))),
-                queue.source(),
+                intake.source(),
                 new DirectExecutionPolicy(model.settings(), ExecutionTraits.DEFAULT),
                 ExecutionTraits.DEFAULT.maxDeferred(),
                 new Warmup(scope, List.of(), 1));
@@ -205,7 +225,7 @@ public final class SteppedSequences implements AutoCloseable {
     }
 
     private void offer(ScheduledRequest request) {
-        switch (queue.offer(request, false)) {
+        switch (intake.offer(request, false)) {
             case InstanceHandle handle ->
                 throw new AssertionError("acquired, with " + handle.taken().size() + " requests");
             case OfferResult.Refused refused -> request.refuse(refused.error());
@@ -254,18 +274,19 @@ public final class SteppedSequences implements AutoCloseable {
 
     @Override
     public void close() {
-        queue.stop();
+        intake.stop();
         steps();
         observers.forEach(RecordingObserver::check);
         observers.forEach(
                 observer -> assertThat(observer.hasEnded()).as("completed").isTrue());
         observers.forEach(RecordingObserver::close);
-        assertThat(queue.sequences()).as("sequences").isZero();
-        assertThat(queue.backlog()).as("backlog").isZero();
-        assertThat(queue.waiting()).as("waiting").isZero();
+        SequenceUse use = intake.sequenceUse().orElseThrow();
+        assertThat(intake.hasSequences()).as("sequences").isFalse();
+        assertThat(use.backlog()).as("backlog").isZero();
+        assertThat(intake.waiting()).as("waiting").isZero();
         assertThat(model.drain().count()).as("in flight").isZero();
         instances.forEach(instance -> assertThat(instance.violations()).isEmpty());
-        queue.close();
+        intake.close();
         memory.close();
     }
 }

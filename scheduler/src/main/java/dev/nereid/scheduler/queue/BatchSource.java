@@ -11,9 +11,10 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Passes batches to the instances of one model. Guarded by the lock of the queue, which each method takes; no backend,
- * observer or other foreign code is called under it. An {@link InstanceHandle} is used by the thread that runs its
- * instance.
+ * Passes batches to instances: to all instances of a model, or to one instance with the sequences in its slots. A
+ * {@link Batcher} forms them. Guarded by the lock of the queue, which each method takes unless it says otherwise; no
+ * backend, observer or other foreign code is called under it. An {@link InstanceHandle} is used by the thread that runs
+ * its instance.
  *
  * <p><b>Pull.</b> Each instance takes its next batch itself when it is free; no dispatcher thread stands between
  * instances and threads that offer requests. {@link IdleInstances} decides which instance to wake.
@@ -23,48 +24,72 @@ public final class BatchSource implements WorkSource {
     private final LongSupplier nanoTime;
 
     @GuardedBy("lock")
-    private final WaitingRequests requests;
-
-    @GuardedBy("lock")
-    private final BatchTaker taker;
+    private final Batcher batcher;
 
     @GuardedBy("lock")
     private final IdleInstances idleInstances;
 
-    @GuardedBy("lock")
-    private @Nullable RescheduledRequests rescheduledRequests;
+    /**
+     * Creates a source without instances.
+     *
+     * @param lock may guard other sources too
+     * @param batcher used by this source alone
+     */
+    public BatchSource(QueueLock lock, Batcher batcher, LongSupplier nanoTime) {
+        this(lock, batcher, new IdleInstances(lock, batcher), nanoTime);
+    }
 
-    BatchSource(
-            QueueLock lock,
-            WaitingRequests requests,
-            BatchTaker taker,
-            IdleInstances idleInstances,
-            LongSupplier nanoTime) {
+    BatchSource(QueueLock lock, Batcher batcher, IdleInstances idleInstances, LongSupplier nanoTime) {
         this.lock = lock;
-        this.requests = requests;
-        this.taker = taker;
+        this.batcher = batcher;
         this.idleInstances = idleInstances;
         this.nanoTime = nanoTime;
     }
 
-    /** Accepts rescheduled requests from now on. Called before the first instance is registered. */
-    void setRescheduledRequests(RescheduledRequests requests) {
-        lock.lock();
-        try {
-            rescheduledRequests = requests;
-        } finally {
-            lock.unlock();
+    // What batchers and queues call, under the lock.
+
+    /**
+     * Takes a batch for the calling thread if it may run an idle instance, or wakes an instance for the waiting requests.
+     * The caller holds the lock.
+     *
+     * @param mayRun whether the caller runs an idle instance if there is a batch for it
+     * @return the handle of the idle instance with its batch, to be run by the caller; {@code null} if it runs none
+     */
+    public @Nullable InstanceHandle serve(boolean mayRun, long now) {
+        if (mayRun && batcher.isPlain() && idleInstances.mayRunDirectly() && !batcher.needsInstanceThread()) {
+            InstanceHandle handle = idleInstances.acquireIdle();
+            if (idleInstances.serveDirectly(handle, now)) {
+                return handle;
+            }
+            idleInstances.addIdle(handle);
         }
+        idleInstances.wakeOne(now);
+        return null;
     }
+
+    /** Wakes an instance if the waiting requests need one more. The caller holds the lock. */
+    public void wake(long now) {
+        idleInstances.wakeOne(now);
+    }
+
+    /** Wakes all instances: they have to be {@linkplain Batcher#takeEnded notified}. The caller holds the lock. */
+    public void wakeForEnded() {
+        idleInstances.wakeEvery();
+    }
+
+    /** Wakes all instances that have a thread: they may have no more work, ever. The caller holds the lock. */
+    public void wakeAll() {
+        idleInstances.wakeAll();
+    }
+
+    // What instances call.
 
     @Override
     public InstanceHandle register(Runnable directRun, LongSupplier load) {
         lock.lock();
         try {
             InstanceHandle handle = new InstanceHandle(directRun, load);
-            if (rescheduledRequests != null) {
-                handle.setRescheduler(rescheduledRequests.of(handle));
-            }
+            batcher.registered(handle);
             idleInstances.add();
             return handle;
         } finally {
@@ -78,6 +103,9 @@ public final class BatchSource implements WorkSource {
         try {
             handle.starter = starter;
             idleInstances.addUnstarted(handle);
+            if (!handle.retired) {
+                open(handle);
+            }
             idleInstances.wakeOne(nanoTime.getAsLong());
         } finally {
             lock.unlock();
@@ -88,7 +116,7 @@ public final class BatchSource implements WorkSource {
     public List<ScheduledRequest> startFailed(InstanceHandle handle) {
         lock.lock();
         try {
-            return idleInstances.startFailed(handle, nanoTime.getAsLong()) ? requests.drain() : List.of();
+            return idleInstances.startFailed(handle, nanoTime.getAsLong()) ? batcher.removeWaiting() : List.of();
         } finally {
             lock.unlock();
         }
@@ -104,11 +132,21 @@ public final class BatchSource implements WorkSource {
         }
     }
 
+    /** Lets an instance have batches, when its thread first looks for one. */
+    @GuardedBy("lock")
+    private void open(InstanceHandle handle) {
+        if (!handle.opened) {
+            handle.opened = true;
+            batcher.opened();
+        }
+    }
+
     @Override
     public boolean take(InstanceHandle handle) {
         lock.lock();
         try {
             idleInstances.started(handle);
+            open(handle);
             long now = nanoTime.getAsLong();
             while (handle.retired || !idleInstances.serve(handle, now)) {
                 if (hasNoMoreWork(handle) || idleInstances.mayLeave(handle)) {
@@ -153,7 +191,7 @@ public final class BatchSource implements WorkSource {
      */
     @GuardedBy("lock")
     private boolean hasNoMoreWork(InstanceHandle handle) {
-        boolean over = !taker.mayHaveWork();
+        boolean over = !batcher.mayHaveWork();
         if (over) {
             idleInstances.wakeAll();
         }
@@ -164,6 +202,7 @@ public final class BatchSource implements WorkSource {
     public boolean poll(InstanceHandle handle) {
         lock.lock();
         try {
+            open(handle);
             return !handle.retired && idleInstances.serve(handle, nanoTime.getAsLong());
         } finally {
             lock.unlock();
@@ -175,8 +214,9 @@ public final class BatchSource implements WorkSource {
         lock.lock();
         try {
             idleInstances.started(handle);
+            open(handle);
             long now = nanoTime.getAsLong();
-            while (handle.retired || handle.isFull() || !taker.hasBatch(now)) {
+            while (handle.retired || !hasWork(handle, now)) {
                 if (hasNoMoreWork(handle) || idleInstances.mayLeave(handle)) {
                     return false;
                 }
@@ -184,7 +224,7 @@ public final class BatchSource implements WorkSource {
                 now = nanoTime.getAsLong();
             }
             // The other batches need not wait for the permit of this instance.
-            idleInstances.wakeFirst(taker.batches() - 1);
+            idleInstances.wakeFirst(batcher.batches() - 1);
             return true;
         } finally {
             lock.unlock();
@@ -195,10 +235,16 @@ public final class BatchSource implements WorkSource {
     public boolean hasWork(InstanceHandle handle) {
         lock.lock();
         try {
-            return !handle.isFull() && taker.hasBatch(nanoTime.getAsLong());
+            open(handle);
+            return hasWork(handle, nanoTime.getAsLong());
         } finally {
             lock.unlock();
         }
+    }
+
+    @GuardedBy("lock")
+    private boolean hasWork(InstanceHandle handle, long now) {
+        return !handle.taken.isEmpty() || batcher.hasEnded() || (!handle.isFull() && batcher.hasBatch(now));
     }
 
     @Override
@@ -223,12 +269,18 @@ public final class BatchSource implements WorkSource {
     @GuardedBy("lock")
     private boolean finish(InstanceHandle handle, boolean mayRun) {
         long now = nanoTime.getAsLong();
-        if (mayRun && !handle.retired && !requests.needInstanceThread() && idleInstances.serve(handle, now)) {
+        if (mayRun
+                && !handle.retired
+                && !handle.bound
+                && !batcher.needsInstanceThread()
+                && idleInstances.serve(handle, now)) {
             return true;
         }
         idleInstances.addIdle(handle);
-        if (handle.retired || (taker.isStopped() && handle.thread != null)) {
+        if (handle.retired || (batcher.isStopped() && handle.thread != null)) {
             idleInstances.release(handle);
+        } else if (handle.bound || batcher.hasEnded()) {
+            idleInstances.wakeIfWaiting(handle);
         } else {
             idleInstances.wakeOne(now);
         }
@@ -261,7 +313,9 @@ public final class BatchSource implements WorkSource {
         List<ScheduledRequest> stranded;
         lock.lock();
         try {
-            idleInstances.setUnavailable(handle, unavailable.getAsBoolean(), nanoTime.getAsLong());
+            long now = nanoTime.getAsLong();
+            idleInstances.setUnavailable(handle, unavailable.getAsBoolean(), now);
+            batcher.availabilityChanged(now);
             stranded = idleInstances.removeStranded();
         } finally {
             lock.unlock();
@@ -279,6 +333,11 @@ public final class BatchSource implements WorkSource {
     public boolean retire(InstanceHandle handle) {
         lock.lock();
         try {
+            if (batcher.retire(handle)) {
+                handle.bound = true;
+                idleInstances.startUnstarted(handle); // its thread ends it when it has no more batches
+                return true;
+            }
             handle.retired = true;
             if (!idleInstances.release(handle)) { // it may have been woken for a batch, and wait for its permit
                 idleInstances.wakeOne(nanoTime.getAsLong());
@@ -293,8 +352,8 @@ public final class BatchSource implements WorkSource {
     public void lose(InstanceHandle handle) {
         lock.lock();
         try {
-            taker.lose(handle);
-            if (!taker.mayHaveWork()) {
+            batcher.lose(handle);
+            if (!batcher.mayHaveWork()) {
                 idleInstances.wakeAll();
             }
         } finally {
@@ -304,19 +363,20 @@ public final class BatchSource implements WorkSource {
 
     @Override
     public List<ScheduledRequest> deregister(InstanceHandle handle) {
-        List<ScheduledRequest> stranded;
+        List<ScheduledRequest> left;
+        List<ScheduledRequest> stranded = List.of();
         lock.lock();
         try {
             idleInstances.remove(handle);
-            if (idleInstances.hasNoInstances()) {
-                return requests.drain();
+            left = batcher.deregister(handle, idleInstances.hasNoInstances());
+            if (!idleInstances.hasNoInstances()) {
+                idleInstances.wakeOne(nanoTime.getAsLong()); // this instance may have been woken for a waiting request
+                stranded = idleInstances.removeStranded();
             }
-            idleInstances.wakeOne(nanoTime.getAsLong()); // this instance may have been woken for a waiting request
-            stranded = idleInstances.removeStranded();
         } finally {
             lock.unlock();
         }
         refuse(stranded);
-        return List.of();
+        return left;
     }
 }

@@ -51,7 +51,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class IdleInstances {
     private final QueueLock lock;
-    private final BatchTaker taker;
+    private final Batcher batcher;
     private @Nullable InstanceHandle leader;
 
     /** The instance that became idle last; head of a linked list. */
@@ -71,9 +71,9 @@ final class IdleInstances {
     /** {@code true} if requests that wait while no instance takes any are refused. */
     private boolean leaving;
 
-    IdleInstances(QueueLock lock, BatchTaker taker) {
+    IdleInstances(QueueLock lock, Batcher batcher) {
         this.lock = lock;
-        this.taker = taker;
+        this.batcher = batcher;
     }
 
     void add() {
@@ -106,14 +106,17 @@ final class IdleInstances {
      * @return whether any were taken; if not, the instance itself waits for the rest of the queue
      */
     boolean serve(InstanceHandle handle, long now) {
-        if (handle.isFull() && handle.taken.isEmpty()) {
-            return false;
+        long end = now;
+        if (handle.taken.isEmpty() && !handle.isFull()) { // requests left from a failure go first
+            end = batcher.take(handle, now);
         }
-        long end = handle.taken.isEmpty() ? taker.take(handle, now) : now; // requests left from a failure go first
-        if (!taker.isPlain() && taker.isStopped()) {
+        batcher.takeEnded(handle);
+        if (!batcher.isPlain() && batcher.isStopped()) {
             wakeAll(); // instances that waited for a batch being formed check whether requests are left
         }
-        boolean found = !handle.taken.isEmpty() || !handle.expired.isEmpty();
+        boolean found = !handle.taken.isEmpty()
+                || !handle.expired.isEmpty()
+                || !handle.ended().isEmpty();
         if (found) {
             wakeOne(end);
         }
@@ -122,12 +125,12 @@ final class IdleInstances {
 
     /** Wakes an instance if the waiting requests need one more. */
     void wakeOne(long now) {
-        if (taker.isEmpty() || taker.defersWakeup()) {
+        if (batcher.isEmpty() || batcher.defersWakeup()) {
             return;
         }
         if (leader == null) {
-            wakeFirst(taker.batches());
-        } else if (taker.mayHaveBatch(now)) {
+            wakeFirst(batcher.batches());
+        } else if (batcher.mayHaveBatch(now)) {
             wake(leader);
         }
     }
@@ -217,8 +220,9 @@ final class IdleInstances {
         if (handle.thread != null
                 && handle.starter != null
                 && !handle.retired
-                && !taker.isStopped()
-                && taker.isEmpty()
+                && !handle.bound
+                && !batcher.isStopped()
+                && batcher.isEmpty()
                 && handle.idleNanos - sinceNanos <= 0
                 && isIdle(handle)) {
             handle.resting = true;
@@ -226,9 +230,16 @@ final class IdleInstances {
         }
     }
 
+    /** Starts the thread of an instance that waits without one. */
+    void startUnstarted(InstanceHandle handle) {
+        if (handle.thread == null && (handle.blocked || isIdle(handle))) {
+            wake(handle);
+        }
+    }
+
     /** Returns whether the calling thread, which found no work, was woken to end. */
     boolean mayLeave(InstanceHandle handle) {
-        return handle.resting && !handle.retired && taker.isEmpty() && !handle.isFull();
+        return handle.resting && !handle.retired && !handle.bound && batcher.isEmpty() && !handle.isFull();
     }
 
     /** Makes an instance one without a thread. Called by the instance's own thread, which has found no work before. */
@@ -236,7 +247,11 @@ final class IdleInstances {
         handle.resting = false;
         handle.thread = null;
         addUnstarted(handle);
-        wakeOne(now); // something may have come since it looked
+        if (handle.bound || batcher.isStopped() || batcher.hasEnded()) { // its thread ends it
+            wakeIfWaiting(handle);
+        } else {
+            wakeOne(now); // something may have come since it looked
+        }
     }
 
     /**
@@ -284,7 +299,7 @@ final class IdleInstances {
         }
         if (leader != null) {
             wakeOne(now);
-        } else if (handle != null && !taker.isEmpty() && !taker.defersWakeup() && woken < taker.batches()) {
+        } else if (handle != null && !batcher.isEmpty() && !batcher.defersWakeup() && woken < batcher.batches()) {
             wake(handle);
         }
     }
@@ -362,8 +377,8 @@ final class IdleInstances {
 
     /** Removes the requests that would wait in vain. */
     List<ScheduledRequest> removeStranded() {
-        List<ScheduledRequest> removed = isStranded() ? taker.requests().drain() : List.of();
-        if (!removed.isEmpty() && !taker.mayHaveWork()) {
+        List<ScheduledRequest> removed = isStranded() ? batcher.removeWaiting() : List.of();
+        if (!removed.isEmpty() && !batcher.mayHaveWork()) {
             wakeAll();
         }
         return removed;
@@ -376,7 +391,7 @@ final class IdleInstances {
             blocked.remove(handle);
             handle.idleNanos = now;
             addIdle(handle);
-            if (taker.isStopped() && handle.thread != null) { // it may have no more work, ever
+            if (batcher.isStopped() && handle.thread != null) { // it may have no more work, ever
                 wake(handle);
             } else {
                 wakeOne(now);
@@ -404,6 +419,17 @@ final class IdleInstances {
             }
         }
         return first;
+    }
+
+    /** Wakes all waiting instances, or starts their threads: they are to be notified of something. */
+    void wakeEvery() {
+        while (idle != null) {
+            wake(idle);
+        }
+        while (!blocked.isEmpty()) {
+            wake(blocked.getLast());
+        }
+        wakeAll();
     }
 
     /** Wakes all waiting instances that have a thread. */
@@ -443,8 +469,8 @@ final class IdleInstances {
         return waits;
     }
 
-    /** Wakes an instance if it waits; returns whether it did. */
-    private boolean wakeIfWaiting(InstanceHandle handle) {
+    /** Wakes an instance if it waits, or starts its thread; returns whether it waited. */
+    boolean wakeIfWaiting(InstanceHandle handle) {
         boolean waits = handle == leader || handle.blocked || isIdle(handle);
         if (waits) {
             wake(handle);
@@ -465,7 +491,7 @@ final class IdleInstances {
         woken++;
         if (handle.thread == null) {
             handle.starting = true;
-            lock.start(handle);
+            lock.later(requireNonNull(handle.starter));
         } else {
             lock.wake(handle.thread);
         }
@@ -494,8 +520,8 @@ final class IdleInstances {
      * Waits for work. The instance waits as the leader for a limited time if there is none, or else until it is woken.
      */
     void await(InstanceHandle handle, long now) {
-        if (leader == null && taker.needsLeader() && !handle.isFull()) {
-            lead(handle, taker.waitNanos(now));
+        if (leader == null && batcher.needsLeader() && !handle.isFull()) {
+            lead(handle, batcher.waitNanos(now));
         } else {
             idle(handle, now);
         }

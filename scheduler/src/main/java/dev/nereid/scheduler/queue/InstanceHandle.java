@@ -47,10 +47,7 @@ public final class InstanceHandle implements OfferResult {
      */
     boolean waiting;
 
-    /**
-     * The instance that became idle before this one and still is. Present if this one is idle; guarded likewise. While
-     * this one is {@link #starting}, it is the next one to be started.
-     */
+    /** The instance that became idle before this one and still is. Present if this one is idle; guarded likewise. */
     @Nullable
     InstanceHandle idleBefore;
 
@@ -62,6 +59,12 @@ public final class InstanceHandle implements OfferResult {
 
     /** {@code true} if the instance takes no more batches; guarded by the lock of the queue. */
     boolean retired;
+
+    /** {@code true} if the instance is retired but for the batches that are bound to it; guarded likewise. */
+    boolean bound;
+
+    /** {@code true} if the instance has begun to take batches; guarded likewise. */
+    boolean opened;
 
     /** The number of deferred executions at which the instance takes no batch. Set before the instance first waits. */
     int maxDeferred = Integer.MAX_VALUE;
@@ -134,9 +137,9 @@ public final class InstanceHandle implements OfferResult {
         this.rescheduler = rescheduler;
     }
 
-    /** Limits the deferred executions. Called before the instance first waits. */
+    /** Limits the deferred executions; the lowest limit applies. Called before the instance first waits. */
     public void limitDeferred(int limit) {
-        maxDeferred = limit;
+        maxDeferred = Math.min(maxDeferred, limit);
     }
 
     /**
@@ -146,11 +149,6 @@ public final class InstanceHandle implements OfferResult {
      */
     public void restartBy(Runnable start) {
         starter = start;
-    }
-
-    /** Returns the action that starts the instance's own thread; {@code null} if the thread lasts until the end. */
-    public @Nullable Runnable starter() {
-        return starter;
     }
 
     /** Returns whether the instance is unavailable, or has as many deferred executions as it may have. */
@@ -163,14 +161,14 @@ public final class InstanceHandle implements OfferResult {
         placed = true;
     }
 
+    /** Returns whether its backend marked the instance as unavailable. The caller holds the lock of the queue. */
+    public boolean isUnavailable() {
+        return unavailable;
+    }
+
     /** Returns the number of deferred executions at which the instance takes no batch. */
     public int maxDeferred() {
         return maxDeferred;
-    }
-
-    /** Returns whether only the instance's own thread may run it. */
-    public boolean isPinned() {
-        return placed;
     }
 
     /** Returns the action that runs the instance on the calling thread, which acquired it for direct execution. */

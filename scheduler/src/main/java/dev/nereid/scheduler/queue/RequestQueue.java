@@ -39,7 +39,7 @@ public final class RequestQueue implements RequestIntake {
     private final WaitingRequests requests;
 
     @GuardedBy("lock")
-    private final BatchTaker taker;
+    private final RequestBatcher batcher;
 
     @GuardedBy("lock")
     private final IdleInstances idleInstances;
@@ -66,10 +66,10 @@ public final class RequestQueue implements RequestIntake {
         this.nanoTime = nanoTime;
         this.equalInputs = equalInputs;
         this.requests = new WaitingRequests(priorities, equalInputs);
-        this.taker = new BatchTaker(lock, planner, requests, nanoTime, strategy);
-        this.idleInstances = new IdleInstances(lock, taker);
-        this.unqueued = new UnqueuedBatch(priorities, equalInputs.joinAll(), taker, idleInstances);
-        this.batches = new BatchSource(lock, requests, taker, idleInstances, nanoTime);
+        this.batcher = new RequestBatcher(lock, planner, requests, nanoTime, strategy);
+        this.idleInstances = new IdleInstances(lock, batcher);
+        this.unqueued = new UnqueuedBatch(priorities, equalInputs.joinAll(), batcher, idleInstances);
+        this.batches = new BatchSource(lock, batcher, idleInstances, nanoTime);
         this.deadlineTimer = new DeadlineTimer(timer, this::onTimeout);
     }
 
@@ -85,9 +85,8 @@ public final class RequestQueue implements RequestIntake {
     public void setRescheduledRequests() {
         lock.lock();
         try {
-            taker.countTaken();
-            batches.setRescheduledRequests(
-                    new RescheduledRequests(lock, taker, idleInstances, equalInputs, remover, deadlineTimer));
+            batcher.setRescheduledRequests(
+                    new RescheduledRequests(lock, batcher, idleInstances, equalInputs, remover, deadlineTimer));
         } finally {
             lock.unlock();
         }
@@ -102,7 +101,7 @@ public final class RequestQueue implements RequestIntake {
     public void hold(int number) {
         lock.lock();
         try {
-            taker.hold(number);
+            batcher.hold(number);
         } finally {
             lock.unlock();
         }
@@ -113,7 +112,7 @@ public final class RequestQueue implements RequestIntake {
     public void endHold() {
         lock.lock();
         try {
-            if (taker.endHold()) {
+            if (batcher.endHold()) {
                 idleInstances.wakeAll();
                 idleInstances.wakeOne(nanoTime.getAsLong());
             }
@@ -134,7 +133,7 @@ public final class RequestQueue implements RequestIntake {
         try {
             try {
                 outcome = add(entry);
-                handle = entry.level == null ? null : serve(mayRun);
+                handle = entry.level == null ? null : batches.serve(mayRun, nanoTime.getAsLong());
                 next = deadlineTimer.reserve(requests.timeouts().next());
                 offered = true;
             } finally {
@@ -184,7 +183,7 @@ public final class RequestQueue implements RequestIntake {
                 for (QueueEntry entry : entries) {
                     outcomes.add(add(entry));
                 }
-                handle = taker.isStopped() ? null : serve(mayRun);
+                handle = batcher.isStopped() ? null : batches.serve(mayRun, nanoTime.getAsLong());
                 next = deadlineTimer.reserve(requests.timeouts().next());
                 queued = true;
             } finally {
@@ -247,7 +246,7 @@ public final class RequestQueue implements RequestIntake {
     /** Adds a request. Accepts a request that was cancelled meanwhile, with its memory released, without adding it. */
     @GuardedBy("lock")
     private OfferResult.Outcome add(QueueEntry entry) {
-        if (taker.isStopped()) {
+        if (batcher.isStopped()) {
             return OfferResult.Outcome.STOPPED;
         }
         if (idleInstances.isStranded()) {
@@ -262,23 +261,8 @@ public final class RequestQueue implements RequestIntake {
         if (!requests.add(entry)) {
             return OfferResult.Outcome.FULL;
         }
-        taker.added();
+        batcher.added();
         return OfferResult.Outcome.ACCEPTED;
-    }
-
-    /** Takes a batch for the caller if it may run an idle instance, or wakes an instance. */
-    @GuardedBy("lock")
-    private @Nullable InstanceHandle serve(boolean mayRun) {
-        long now = nanoTime.getAsLong(); // later than the arrival if the cache was read first
-        if (mayRun && taker.isPlain() && idleInstances.mayRunDirectly() && !requests.needInstanceThread()) {
-            InstanceHandle handle = idleInstances.acquireIdle();
-            if (idleInstances.serveDirectly(handle, now)) {
-                return handle;
-            }
-            idleInstances.addIdle(handle);
-        }
-        idleInstances.wakeOne(now);
-        return null;
     }
 
     /** Removes and rejects expired requests; called by the timeout. */
@@ -339,7 +323,7 @@ public final class RequestQueue implements RequestIntake {
     public void stop() {
         lock.lock();
         try {
-            taker.stop();
+            batcher.stop();
             idleInstances.wakeAll();
             idleInstances.wakeOne(nanoTime.getAsLong());
         } finally {
@@ -367,7 +351,7 @@ public final class RequestQueue implements RequestIntake {
     public boolean isOpen() {
         lock.lock();
         try {
-            return !taker.isStopped() && !idleInstances.hasNoInstances();
+            return !batcher.isStopped() && !idleInstances.hasNoInstances();
         } finally {
             lock.unlock();
         }
@@ -377,7 +361,7 @@ public final class RequestQueue implements RequestIntake {
     public boolean isStopped() {
         lock.lock();
         try {
-            return taker.isStopped();
+            return batcher.isStopped();
         } finally {
             lock.unlock();
         }

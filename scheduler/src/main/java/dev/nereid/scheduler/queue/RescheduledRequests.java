@@ -32,7 +32,7 @@ final class RescheduledRequests {
     private final WaitingRequests requests;
 
     @GuardedBy("lock")
-    private final BatchTaker taker;
+    private final RequestBatcher batcher;
 
     @GuardedBy("lock")
     private final IdleInstances idleInstances;
@@ -44,15 +44,15 @@ final class RescheduledRequests {
      */
     RescheduledRequests(
             QueueLock lock,
-            BatchTaker taker,
+            RequestBatcher batcher,
             IdleInstances idleInstances,
             EqualInputs equalInputs,
             Consumer<QueueEntry> remover,
             DeadlineTimer deadlineTimer) {
         this.lock = lock;
-        this.taker = taker;
-        this.requests = taker.requests();
-        this.nanoTime = taker.nanoTime();
+        this.batcher = batcher;
+        this.requests = batcher.requests();
+        this.nanoTime = batcher.nanoTime();
         this.idleInstances = idleInstances;
         this.equalInputs = equalInputs;
         this.remover = remover;
@@ -130,15 +130,15 @@ final class RescheduledRequests {
     private Added add(InstanceHandle handle, int ended, List<ScheduledRequest> rescheduled) {
         lock.lock();
         try {
-            taker.executionsEnded(handle, ended);
+            batcher.executionsEnded(handle, ended);
             boolean left = !idleInstances.hasNoInstances();
             if (left) {
                 addAll(rescheduled);
             }
-            if (!taker.mayHaveWork()) {
+            if (!batcher.mayHaveWork()) {
                 idleInstances.wakeAll(); // stopped: no request is rescheduled any more
             } else if (!rescheduled.isEmpty()) {
-                taker.added();
+                batcher.added();
                 idleInstances.wakeOne(nanoTime.getAsLong());
             }
             return new Added(left, deadlineTimer.reserve(requests.timeouts().next()));

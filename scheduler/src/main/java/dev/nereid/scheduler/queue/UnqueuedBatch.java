@@ -17,7 +17,7 @@ final class UnqueuedBatch implements QueueView {
     private final QueuePolicy policy;
     private final boolean possible;
 
-    private final BatchTaker taker;
+    private final RequestBatcher batcher;
     private final IdleInstances idleInstances;
     private List<ScheduledRequest> offered = List.of();
     private int index;
@@ -28,10 +28,10 @@ final class UnqueuedBatch implements QueueView {
      * @param priorities the priority levels of the model
      * @param joinsAll whether any requests of the model may share a batch
      */
-    UnqueuedBatch(PriorityPolicy priorities, boolean joinsAll, BatchTaker taker, IdleInstances idleInstances) {
+    UnqueuedBatch(PriorityPolicy priorities, boolean joinsAll, RequestBatcher batcher, IdleInstances idleInstances) {
         this.policy = priorities.defaultPolicy();
         this.possible = joinsAll && priorities.levels() == 0 && policy.maxQueueSize() == 0;
-        this.taker = taker;
+        this.batcher = batcher;
         this.idleInstances = idleInstances;
     }
 
@@ -42,12 +42,12 @@ final class UnqueuedBatch implements QueueView {
      */
     @Nullable
     InstanceHandle pass(List<ScheduledRequest> requests) {
-        if (!possible || !taker.takesAtOnce() || !idleInstances.mayRunDirectly() || !arePlain(requests)) {
+        if (!possible || !batcher.takesAtOnce() || !idleInstances.mayRunDirectly() || !arePlain(requests)) {
             return null;
         }
         offered = requests;
         try {
-            return taker.plansAll(this, requests.size()) ? acquire(requests) : null;
+            return batcher.plansAll(this, requests.size()) ? acquire(requests) : null;
         } finally {
             offered = List.of();
         }
@@ -70,7 +70,7 @@ final class UnqueuedBatch implements QueueView {
         InstanceHandle handle = idleInstances.acquireIdle();
         boolean succeeded = false;
         try {
-            boolean taken = taker.takeUnqueued(handle, requests);
+            boolean taken = batcher.takeUnqueued(handle, requests);
             if (!taken) { // all were completed meanwhile
                 idleInstances.addIdle(handle);
             }

@@ -39,8 +39,23 @@ final class DirectSlots implements SlotStrategy {
     }
 
     @Override
+    public boolean isEmpty() {
+        return executions.isHeld() || !hasReady();
+    }
+
+    private boolean hasReady() {
+        for (int slot = 0; slot < slots.limit(); slot++) {
+            LiveSequence sequence = slots.get(slot);
+            if (sequence != null && sequence.isReady()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
     public boolean hasBatch(long now, boolean hurry) {
-        return remainingDelay(now, hurry) <= 0;
+        return !executions.isHeld() && remainingDelay(now, hurry) <= 0;
     }
 
     @Override
@@ -48,7 +63,7 @@ final class DirectSlots implements SlotStrategy {
         return remainingDelay(now, false);
     }
 
-    /** Returns how long the requests have to wait for others; {@link #NOTHING_WAITS} if there are none. */
+    /** Returns how long the requests have to wait for others; {@link Long#MAX_VALUE} if there are none. */
     private long remainingDelay(long now, boolean hurry) {
         int ready = 0;
         long waited = Long.MIN_VALUE;
@@ -59,8 +74,8 @@ final class DirectSlots implements SlotStrategy {
                 waited = Math.max(waited, now - sequence.first().request().enqueuedNanos());
             }
         }
-        if (ready == 0 || executions.isHeld()) {
-            return NOTHING_WAITS;
+        if (ready == 0) {
+            return Long.MAX_VALUE;
         }
         boolean enough = maxDelayNanos == 0 || (float) ready / slots.capacity() >= minimumUtilization;
         return hurry || enough ? 0 : Math.max(0, maxDelayNanos - waited);

@@ -78,12 +78,13 @@ final class OldestSlots implements SlotStrategy, QueueView {
     }
 
     @Override
+    public boolean isEmpty() {
+        return nextWaiting(ready.first()) == null || isHeld();
+    }
+
+    @Override
     public long waitNanos(long now) {
-        rewind();
-        if (!next() || isHeld()) {
-            return NOTHING_WAITS;
-        }
-        return hasBatch(now, false) ? 0 : Math.max(0, planner.waitNanos(this, now));
+        return planner.waitNanos(this, now);
     }
 
     @Override

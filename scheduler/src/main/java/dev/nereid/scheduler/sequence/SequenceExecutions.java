@@ -4,6 +4,7 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.queue.QueueLock;
 import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.statistics.SequenceEnds;
@@ -19,7 +20,7 @@ final class SequenceExecutions {
     private static final Logger LOG = LoggerFactory.getLogger(SequenceExecutions.class);
 
     private final SequenceTable table;
-    private final SequenceLock lock;
+    private final QueueLock lock;
     private final SequenceInputs inputs;
     private final SequenceEnds ends;
     private final boolean iterative;
@@ -32,7 +33,7 @@ final class SequenceExecutions {
      * @param iterative whether each request is a sequence, which ends when it is not rescheduled
      */
     SequenceExecutions(
-            SequenceTable table, SequenceLock lock, SequenceInputs inputs, SequenceEnds ends, boolean iterative) {
+            SequenceTable table, QueueLock lock, SequenceInputs inputs, SequenceEnds ends, boolean iterative) {
         this.table = table;
         this.lock = lock;
         this.inputs = inputs;

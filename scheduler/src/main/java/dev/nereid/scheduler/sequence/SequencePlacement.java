@@ -100,11 +100,12 @@ final class SequencePlacement {
     }
 
     /** Gives free slots to the oldest sequences of the backlog. */
-    void placeBacklog(long now) {
+    void placeBacklog() {
+        long now = nanoTime.getAsLong();
         SequenceInstance free = backlog.first() == null ? null : withFreeSlot();
         while (free != null) {
             place(backlog.poll(), free, now);
-            free.wakeForWork(now);
+            free.source().wake(now);
             free = backlog.first() == null ? null : withFreeSlot();
         }
     }
@@ -114,7 +115,7 @@ final class SequencePlacement {
         SequenceInstance instance = sequence.instance;
         if (instance != null) {
             instance.vacate(sequence);
-            placeBacklog(nanoTime.getAsLong());
+            placeBacklog();
         }
     }
 
@@ -140,7 +141,7 @@ final class SequencePlacement {
         long now = nanoTime.getAsLong();
         for (SequenceInstance instance : instances) {
             instance.endHold();
-            instance.wakeForWork(now);
+            instance.source().wake(now);
         }
     }
 

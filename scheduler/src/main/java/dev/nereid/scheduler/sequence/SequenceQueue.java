@@ -5,6 +5,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
+import dev.nereid.scheduler.queue.QueueLock;
 import dev.nereid.scheduler.queue.RequestIntake;
 import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.queue.WorkSource;
@@ -36,7 +37,7 @@ public final class SequenceQueue implements RequestIntake {
     private final SequenceInputs inputs;
     private final SequenceTimes times;
     private final Consumer<SequenceEntry> remover = this::remove;
-    private final SequenceLock lock = new SequenceLock();
+    private final QueueLock lock = new QueueLock();
 
     /**
      * {@code true} if an execution is a step that counts even if its client leaves meanwhile. An iterative request is a
@@ -86,13 +87,9 @@ public final class SequenceQueue implements RequestIntake {
             inputs.addInstance();
             Slots slots = new Slots(plan.slots());
             SequenceRescheduler rescheduler = plan.batching().iterative() ? new SequenceRescheduler(table, lock) : null;
-            return new InstanceQueue(
-                    table,
-                    lock,
-                    model.nanoTime(),
-                    slots,
-                    strategy(slots),
-                    new InstanceQueue.Uses(plan.isDirect(), rescheduler));
+            SequenceInstance instance = new SequenceInstance(
+                    table, lock, model.nanoTime(), slots, strategy(slots), plan.isDirect(), rescheduler);
+            return instance.source();
         } finally {
             lock.unlock();
         }

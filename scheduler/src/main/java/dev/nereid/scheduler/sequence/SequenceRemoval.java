@@ -72,7 +72,7 @@ final class SequenceRemoval {
         }
         for (SequenceInstance instance : placement.instances()) {
             if (instance.isUnavailable()) {
-                instance.removeWaiting(stranded);
+                stranded.addAll(instance.removeWaiting(SequenceEndReason.UNLOADED));
             }
         }
         stranded.forEach(request -> table.rejectLater(request, SchedulerErrors.stranded(request.checked())));
@@ -109,6 +109,6 @@ final class SequenceRemoval {
             removeAll(one, removed);
             table.endAfterWaiting(one, SequenceEndReason.UNLOADED);
         }
-        placement.instances().forEach(instance -> instance.removeWaiting(removed));
+        placement.instances().forEach(instance -> removed.addAll(instance.removeWaiting(SequenceEndReason.UNLOADED)));
     }
 }

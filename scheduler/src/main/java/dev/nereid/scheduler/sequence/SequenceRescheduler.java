@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.sequence;
 
+import dev.nereid.scheduler.queue.QueueLock;
 import dev.nereid.scheduler.request.IndependentCalls;
 import dev.nereid.scheduler.request.QueuePosition;
 import dev.nereid.scheduler.request.Rescheduler;
@@ -15,9 +16,9 @@ import java.util.List;
  */
 final class SequenceRescheduler implements Rescheduler {
     private final SequenceTable table;
-    private final SequenceLock lock;
+    private final QueueLock lock;
 
-    SequenceRescheduler(SequenceTable table, SequenceLock lock) {
+    SequenceRescheduler(SequenceTable table, QueueLock lock) {
         this.table = table;
         this.lock = lock;
     }

@@ -8,6 +8,7 @@ import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
+import dev.nereid.scheduler.queue.QueueLock;
 import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
@@ -36,7 +37,7 @@ import org.slf4j.LoggerFactory;
 final class SequenceTable {
     private static final Logger LOG = LoggerFactory.getLogger(SequenceTable.class);
 
-    private final SequenceLock lock;
+    private final QueueLock lock;
     private final LongSupplier nanoTime;
     private final SequenceTimes times;
     private final SequenceEnds ends;
@@ -69,7 +70,7 @@ final class SequenceTable {
      * @param ends counts the sequences that end
      * @param whenIdle frees memory that no sequence needs; called without the lock, whenever the last one has ended
      */
-    SequenceTable(SequenceLock lock, LongSupplier nanoTime, SequenceTimes times, SequenceEnds ends, Runnable whenIdle) {
+    SequenceTable(QueueLock lock, LongSupplier nanoTime, SequenceTimes times, SequenceEnds ends, Runnable whenIdle) {
         this.whenIdle = whenIdle;
         this.lock = lock;
         this.nanoTime = nanoTime;
@@ -139,12 +140,7 @@ final class SequenceTable {
         if (instance == null) {
             return null;
         }
-        long now = nanoTime.getAsLong();
-        InstanceHandle acquired = mayRun ? instance.acquire(now) : null;
-        if (acquired == null) {
-            instance.wakeForWork(now);
-        }
-        return acquired;
+        return instance.source().serve(mayRun, nanoTime.getAsLong());
     }
 
     private void append(LiveSequence sequence, SequenceEntry entry, long now) {
@@ -217,7 +213,7 @@ final class SequenceTable {
     private void resume(LiveSequence sequence, SequenceInstance instance) {
         long now = nanoTime.getAsLong();
         instance.changed(sequence, now);
-        instance.wakeForWork(now);
+        instance.source().wake(now);
     }
 
     /** Ends an iterative sequence after its request; a waiting one of the same id is next. */
@@ -274,7 +270,7 @@ final class SequenceTable {
         if (before == null && sequence.instance != null) {
             long now = nanoTime.getAsLong();
             sequence.instance.changed(sequence, now);
-            sequence.instance.wakeForWork(now);
+            sequence.instance.source().wake(now);
         }
     }
 
@@ -388,7 +384,7 @@ final class SequenceTable {
             SequenceInstance instance = sequence.instance;
             if (instance != null) {
                 instance.changed(sequence, now);
-                instance.wakeForWork(now);
+                instance.source().wake(now);
             }
         } else if (sequence.over || stopped) {
             endAfterWaiting(sequence, sequence.over ? SequenceEndReason.END : SequenceEndReason.UNLOADED);
@@ -480,7 +476,7 @@ final class SequenceTable {
                 one = times.idle().first()) {
             endAfterWaiting(one, SequenceEndReason.UNLOADED);
         }
-        placement.instances().forEach(SequenceInstance::wakeThread);
+        placement.instances().forEach(instance -> instance.source().wakeAll());
         leave();
     }
 

@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.sequence;
 
+import dev.nereid.scheduler.queue.QueueLock;
 import dev.nereid.scheduler.time.Timeout;
 import dev.nereid.scheduler.time.Timer;
 import java.util.function.Consumer;
@@ -15,7 +16,7 @@ final class SequenceTimes {
     /** Longer idle times count as none, so that comparisons never overflow; 73 years. */
     private static final long NEVER = Long.MAX_VALUE / 4;
 
-    private final SequenceLock lock;
+    private final QueueLock lock;
     private final Timeout timeout;
     private final long maxIdleNanos;
     private final SequenceList idle = new SequenceList();
@@ -34,7 +35,7 @@ final class SequenceTimes {
      *
      * @param action calls {@link #expire}, on the thread of the timer
      */
-    SequenceTimes(SequenceLock lock, Timer timer, long maxIdleNanos, Runnable action) {
+    SequenceTimes(QueueLock lock, Timer timer, long maxIdleNanos, Runnable action) {
         this.lock = lock;
         this.maxIdleNanos = maxIdleNanos;
         this.timeout = timer.newTimeout(action);

@@ -4,9 +4,6 @@ import dev.nereid.scheduler.queue.InstanceHandle;
 
 /** Decides which requests of the sequences of one instance make a batch. Guarded by the lock of the sequences. */
 interface SlotStrategy {
-    /** The wait while no request waits for others. */
-    long NOTHING_WAITS = Long.MAX_VALUE;
-
     /** Records that a sequence changed: its next request may be taken now, or not any more. */
     void changed(LiveSequence sequence, long now);
 
@@ -16,9 +13,12 @@ interface SlotStrategy {
     /** Ends a hold of batches of this instance alone, if there is one. */
     void endHold();
 
+    /** Returns whether there is nothing to take, now or when time passes. */
+    boolean isEmpty();
+
     boolean hasBatch(long now, boolean hurry);
 
-    /** Returns how long requests that make no batch now may wait for others; {@link #NOTHING_WAITS} if there are none. */
+    /** Returns how long requests that make no batch now may wait for others. Called only if there are any. */
     long waitNanos(long now);
 
     /**

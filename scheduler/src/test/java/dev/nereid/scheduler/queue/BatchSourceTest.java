@@ -38,9 +38,9 @@ final class BatchSourceTest {
     private final QueueLock lock = new QueueLock();
     private final WaitingRequests requests =
             new WaitingRequests(PriorityPolicy.NONE, new EqualInputs(scope.settings()));
-    private final BatchTaker taker = new BatchTaker(lock, BatchPlanner.oneByOne(), requests, () -> 0, null);
-    private final IdleInstances idleInstances = new IdleInstances(lock, taker);
-    private final BatchSource source = new BatchSource(lock, requests, taker, idleInstances, () -> 0);
+    private final RequestBatcher batcher = new RequestBatcher(lock, BatchPlanner.oneByOne(), requests, () -> 0, null);
+    private final IdleInstances idleInstances = new IdleInstances(lock, batcher);
+    private final BatchSource source = new BatchSource(lock, batcher, idleInstances, () -> 0);
     private final InstanceHandle direct = source.register(() -> {}, () -> 0);
 
     /** Fails when its load is read for the choice of the instance to wake. */

@@ -63,6 +63,56 @@ final class QueueLockTest {
     }
 
     @Test
+    void runsActionsWithoutTheLockBeforeASleep() {
+        List<String> events = new ArrayList<>();
+        lock.lock();
+        try {
+            lock.later(() -> events.add("locked: " + lock.isHeldByCurrentThread()));
+
+            assertThat(lock.sleep(this, HOUR))
+                    .as("the caller checks its condition again")
+                    .isFalse();
+
+            assertThat(events).containsExactly("locked: false");
+            assertThat(lock.isHeldByCurrentThread()).isTrue();
+        } finally {
+            lock.unlock();
+        }
+        assertThat(events).as("each runs once").hasSize(1);
+    }
+
+    @Test
+    void anActionThatFailsLeavesThoseBehindIt() {
+        List<String> events = new ArrayList<>();
+        lock.lock();
+        try {
+            lock.later(() -> {
+                throw new IllegalStateException("for a test");
+            });
+            lock.later(() -> events.add("next"));
+        } finally {
+            lock.unlock();
+        }
+        assertThat(events).containsExactly("next");
+    }
+
+    @Test
+    void anErrorOfAnActionIsThrownAfterTheOthers() {
+        List<String> events = new ArrayList<>();
+        StackOverflowError overflow = new StackOverflowError("for a test");
+        lock.lock();
+        lock.later(() -> {
+            throw overflow;
+        });
+        lock.later(() -> events.add("next"));
+
+        assertThatThrownBy(lock::unlock).isSameAs(overflow);
+
+        assertThat(events).containsExactly("next");
+        assertThat(lock.isHeldByCurrentThread()).isFalse();
+    }
+
+    @Test
     void offersNoConditions() {
         assertThatThrownBy(lock::newCondition).isInstanceOf(UnsupportedOperationException.class);
     }

@@ -42,16 +42,16 @@ final class UnqueuedBatchTest {
     private final class QueueParts {
         final QueueLock lock = new QueueLock();
         final WaitingRequests waiting;
-        final BatchTaker taker;
+        final RequestBatcher batcher;
         final IdleInstances idleInstances;
         final UnqueuedBatch unqueued;
 
         QueueParts(BatchPlanner planner, PriorityPolicy priorities) {
             EqualInputs equalInputs = new EqualInputs(model);
             waiting = new WaitingRequests(priorities, equalInputs);
-            taker = new BatchTaker(lock, planner, waiting, () -> 0, null);
-            idleInstances = new IdleInstances(lock, taker);
-            unqueued = new UnqueuedBatch(priorities, equalInputs.joinAll(), taker, idleInstances);
+            batcher = new RequestBatcher(lock, planner, waiting, () -> 0, null);
+            idleInstances = new IdleInstances(lock, batcher);
+            unqueued = new UnqueuedBatch(priorities, equalInputs.joinAll(), batcher, idleInstances);
             idleInstances.add();
             idleInstances.addIdle(handle);
         }
@@ -161,11 +161,11 @@ final class UnqueuedBatchTest {
     @Test
     void queuesRequestsOfAQueueThatIsHeldOrStopped() {
         add(1);
-        queue.taker.hold(2);
+        queue.batcher.hold(2);
         checkQueued();
 
         queue = new QueueParts(PLANNER, PriorityPolicy.NONE);
-        queue.taker.stop();
+        queue.batcher.stop();
         checkQueued();
     }
 

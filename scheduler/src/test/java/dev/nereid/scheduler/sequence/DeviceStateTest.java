@@ -130,7 +130,7 @@ final class DeviceStateTest {
             assertThat(read.subList(1, 3)).isEqualTo(written.subList(0, 2));
             assertThat(device.copies()).as("copies on the device").isZero();
             assertThat(device.copiesToHost()).isZero();
-            assertThat(s.queue.sequenceUse().orElseThrow().states().bytes()).isEqualTo(3 * 8);
+            assertThat(s.queue().sequenceUse().orElseThrow().states().bytes()).isEqualTo(3 * 8);
         }
     }
 

@@ -46,7 +46,7 @@ final class DirectTest {
             assertThat(accumulator.batches()).containsExactly("-0 R11");
             assertThat(second.sum()).isEqualTo(110);
             assertThat(two.observer().isSilent()).isTrue();
-            assertThat(s.queue.backlog()).isEqualTo(1);
+            assertThat(s.queue().backlog()).isEqualTo(1);
 
             Sent last = s.send(sequence(10).end(), 4); // its slot goes to the backlog
             s.send(sequence(11), 1);
@@ -55,7 +55,7 @@ final class DirectTest {
             assertThat(last.sum()).isEqualTo(7);
             assertThat(two.sum()).isEqualTo(7);
             assertThat(twoAgain.sum()).isEqualTo(8);
-            assertThat(s.queue.backlog()).isZero();
+            assertThat(s.queue().backlog()).isZero();
         }
     }
 
@@ -169,7 +169,7 @@ final class DirectTest {
                             ErrorCode.INVALID_ARGUMENT,
                             "inference request to model 'stateful' must specify batch-size 1 due to requirements of"
                                     + " sequence batcher");
-            s.queue.stop();
+            s.queue().stop();
             s.send(sequence(8).start(), 1)
                     .observer()
                     .assertError(
@@ -231,7 +231,7 @@ final class DirectTest {
             Sent waits = s.send(sequence(2).start(), 2);
             long idle = Plans.IDLE.toNanos();
             s.advance(idle); // it has not been executed yet
-            assertThat(s.queue.sequences()).isEqualTo(2);
+            assertThat(s.queue().sequences()).isEqualTo(2);
             s.steps();
             s.advance(idle - 1);
             assertThat(waits.observer().isSilent()).isTrue();
@@ -286,7 +286,7 @@ final class DirectTest {
             s.advance(100);
             first.observer().assertError(ErrorCode.CANCELLED, "request was cancelled");
             second.observer().assertError(ErrorCode.CANCELLED, "request was cancelled");
-            assertThat(s.queue.sequences()).isZero();
+            assertThat(s.queue().sequences()).isZero();
         }
     }
 }

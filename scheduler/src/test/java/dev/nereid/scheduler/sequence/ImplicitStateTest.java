@@ -90,12 +90,12 @@ final class ImplicitStateTest {
             s.send(sequence(1).start(), 1).observer();
             s.send(sequence(2).start(), 1);
             s.steps();
-            assertThat(s.queue.sequenceUse().orElseThrow().states().bytes()).isEqualTo(8);
+            assertThat(s.queue().sequenceUse().orElseThrow().states().bytes()).isEqualTo(8);
             s.send(sequence(1).end(), 1);
             s.steps();
-            assertThat(s.queue.sequenceUse().orElseThrow().states().bytes()).isEqualTo(4);
+            assertThat(s.queue().sequenceUse().orElseThrow().states().bytes()).isEqualTo(4);
             s.advance(Plans.IDLE.toNanos());
-            assertThat(s.queue.sequenceUse().orElseThrow().states().bytes()).isZero();
+            assertThat(s.queue().sequenceUse().orElseThrow().states().bytes()).isZero();
         }
     }
 
@@ -283,7 +283,7 @@ final class ImplicitStateTest {
             s.steps();
             assertThat(one.sum()).isEqualTo(16);
             assertThat(two.sum()).isEqualTo(27);
-            assertThat(s.queue.copiedStates()).as("once for each request").isEqualTo(4);
+            assertThat(s.queue().copiedStates()).as("once for each request").isEqualTo(4);
         }
     }
 
@@ -361,7 +361,7 @@ final class ImplicitStateTest {
                 s.steps();
             }
             assertThat(read.subList(1, 3)).isEqualTo(written.subList(0, 2));
-            assertThat(s.queue.copiedStates()).isEqualTo(2);
+            assertThat(s.queue().copiedStates()).isEqualTo(2);
         }
     }
 
@@ -403,7 +403,7 @@ final class ImplicitStateTest {
         })) {
             s.send(sequence(1).start(), 1);
             s.steps();
-            assertThat(s.queue.copiedStates()).isEqualTo(1);
+            assertThat(s.queue().copiedStates()).isEqualTo(1);
         }
     }
 }

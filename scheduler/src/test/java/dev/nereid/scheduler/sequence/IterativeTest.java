@@ -63,7 +63,7 @@ final class IterativeTest {
 
             Sent two = s.sendAlone(2, new FakeFlow()); // joins
             Sent one = s.sendAlone(1, new FakeFlow()); // waits for a slot
-            assertThat(s.queue.backlog()).isEqualTo(1);
+            assertThat(s.queue().backlog()).isEqualTo(1);
             s.step(0);
             assertThat(two.observer().hasEnded()).isFalse();
             s.steps();
@@ -73,8 +73,8 @@ final class IterativeTest {
             assertThat(steps(one)).containsExactly(1f);
             assertThat(backend.batches()).containsExactly("3S", "3 2S", "3 2", "1S");
             assertThat(s.instances.getFirst().ended()).isEmpty();
-            assertThat(s.queue.stateBytes()).isZero();
-            assertThat(s.queue.sequences()).isZero();
+            assertThat(s.queue().stateBytes()).isZero();
+            assertThat(s.queue().sequences()).isZero();
         }
     }
 
@@ -163,7 +163,7 @@ final class IterativeTest {
             s.advance(2000);
             assertThat(sent.observer().error().code()).isEqualTo(ErrorCode.CANCELLED);
             assertThat(s.step(0)).as("tells the instance").isTrue();
-            assertThat(s.queue.sequences()).isZero();
+            assertThat(s.queue().sequences()).isZero();
         }
     }
 
@@ -192,7 +192,7 @@ final class IterativeTest {
         try (SteppedSequences s = start(direct, 2)) {
             Sent sent = s.sendAlone(4, new FakeFlow());
             s.step(0);
-            s.queue.stop();
+            s.queue().stop();
             s.steps();
             assertThat(steps(sent)).containsExactly(1f, 2f, 3f, 4f);
             assertThat(isDone(sent)).isTrue();
@@ -266,12 +266,12 @@ final class IterativeTest {
             }
             assertThat(isDone(sent.get(i))).isTrue();
         }
-        assertThat(s.queue.stateBytes()).isZero();
+        assertThat(s.queue().stateBytes()).isZero();
         s.advance(TimeUnit.SECONDS.toNanos(10));
     }
 
     private static Map<SequenceEndReason, Long> ends(SteppedSequences s) {
-        return s.queue.sequenceUse().orElseThrow().ended();
+        return s.queue().sequenceUse().orElseThrow().ended();
     }
 
     @ParameterizedTest
@@ -370,7 +370,7 @@ final class IterativeTest {
             Sent slow = s.sendAlone(2, flow);
             flow.close();
             s.step(0);
-            s.queue.stop();
+            s.queue().stop();
             flow.open();
             s.steps();
             assertThat(steps(slow)).containsExactly(1f, 2f);

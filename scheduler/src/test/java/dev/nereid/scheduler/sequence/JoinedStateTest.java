@@ -91,7 +91,7 @@ final class JoinedStateTest {
     }
 
     private static long bytes(SteppedSequences s) {
-        return s.queue.sequenceUse().orElseThrow().states().bytes();
+        return s.queue().sequenceUse().orElseThrow().states().bytes();
     }
 
     @ParameterizedTest
@@ -101,13 +101,13 @@ final class JoinedStateTest {
             ofBackend = put;
             try (SteppedSequences s = start(direct)) {
                 batch(s, true, 1, 1, 2, 3, 4);
-                assertThat(s.queue.copiedStates()).as("initial states joined").isEqualTo(4);
+                assertThat(s.queue().copiedStates()).as("initial states joined").isEqualTo(4);
                 for (int i = 0; i < 5; i++) {
                     long before = written;
                     batch(s, false, 1, 1, 2, 3, 4);
                     assertThat(read).isEqualTo(before);
                 }
-                assertThat(s.queue.copiedStates()).isEqualTo(4);
+                assertThat(s.queue().copiedStates()).isEqualTo(4);
                 assertThat(bytes(s)).isEqualTo(4 * SIZE);
                 Sent sent = s.send(sequence(3), 10);
                 s.steps();
@@ -123,7 +123,7 @@ final class JoinedStateTest {
             long before = written;
             batch(s, false, 1, 2, 3);
             assertThat(read).isEqualTo(before + SIZE);
-            assertThat(s.queue.copiedStates() - 4)
+            assertThat(s.queue().copiedStates() - 4)
                     .as("1 and 4 get memory of their own")
                     .isEqualTo(2);
             assertThat(bytes(s)).isEqualTo(4 * SIZE);
@@ -139,7 +139,7 @@ final class JoinedStateTest {
                 s.send(sequence(id).end(), 1);
             }
             assertThat(s.step(0)).isTrue();
-            assertThat(s.queue.copiedStates()).as("initial states joined").isEqualTo(4);
+            assertThat(s.queue().copiedStates()).as("initial states joined").isEqualTo(4);
             assertThat(bytes(s)).isZero();
         }
     }
@@ -149,7 +149,7 @@ final class JoinedStateTest {
         try (SteppedSequences s = start(false)) {
             batch(s, true, 1, 1, 2, 3, 4);
             batch(s, false, 1, 4, 3, 2, 1);
-            assertThat(s.queue.copiedStates()).isEqualTo(8);
+            assertThat(s.queue().copiedStates()).isEqualTo(8);
             Sent[] sums = new Sent[4];
             for (int id = 1; id <= 4; id++) {
                 sums[id - 1] = s.send(sequence(id), id);
@@ -158,7 +158,7 @@ final class JoinedStateTest {
             for (int id = 1; id <= 4; id++) {
                 assertThat(sums[id - 1].sum()).isEqualTo(2 + id);
             }
-            assertThat(s.queue.copiedStates()).isEqualTo(12);
+            assertThat(s.queue().copiedStates()).isEqualTo(12);
         }
     }
 
@@ -167,17 +167,17 @@ final class JoinedStateTest {
         try (SteppedSequences s = start(true)) {
             batch(s, true, 1, 1, 2, 3, 4);
             batch(s, false, 1, 2, 4); // two places hold nothing
-            long copied = s.queue.copiedStates();
+            long copied = s.queue().copiedStates();
             for (int i = 0; i < 5; i++) {
                 long before = written;
                 batch(s, false, 1, 2, 4);
                 assertThat(read).isEqualTo(before);
             }
-            assertThat(s.queue.copiedStates()).isEqualTo(copied);
+            assertThat(s.queue().copiedStates()).isEqualTo(copied);
             long before = written;
             batch(s, false, 1, 1, 2, 4); // one takes a place of its own
             assertThat(read).isEqualTo(before);
-            assertThat(s.queue.copiedStates()).isEqualTo(copied + 1);
+            assertThat(s.queue().copiedStates()).isEqualTo(copied + 1);
             Sent one = s.send(sequence(1), 1);
             Sent three = s.send(sequence(3), 1);
             Sent four = s.send(sequence(4), 1);
@@ -197,7 +197,7 @@ final class JoinedStateTest {
             s.send(sequence(3), 1);
             s.steps();
             assertThat(last.sum()).isEqualTo(2);
-            long copied = s.queue.copiedStates();
+            long copied = s.queue().copiedStates();
             batch(s, false, 1, 1, 3);
             Sent first = s.send(sequence(5).start(), 7); // in the slot of the second
             s.send(sequence(1), 1);
@@ -205,7 +205,7 @@ final class JoinedStateTest {
             s.steps();
             assertThat(first.sum()).isEqualTo(7);
             assertThat(third.sum()).isEqualTo(4);
-            assertThat(s.queue.copiedStates() - copied)
+            assertThat(s.queue().copiedStates() - copied)
                     .as("two that were joined, one that began")
                     .isEqualTo(3);
         }
@@ -217,10 +217,10 @@ final class JoinedStateTest {
             batch(s, true, 1, 1, 2, 3, 4);
             batch(s, false, 1, 1);
             assertThat(bytes(s)).as("three of four are there").isEqualTo(5 * SIZE);
-            assertThat(s.queue.copiedStates()).isEqualTo(4);
+            assertThat(s.queue().copiedStates()).isEqualTo(4);
             batch(s, false, 1, 2);
             assertThat(bytes(s)).as("two of four had to go").isEqualTo(4 * SIZE);
-            assertThat(s.queue.copiedStates()).isEqualTo(6);
+            assertThat(s.queue().copiedStates()).isEqualTo(6);
             s.send(sequence(3).end(), 1);
             s.steps();
             assertThat(bytes(s)).isEqualTo(3 * SIZE);
@@ -236,9 +236,9 @@ final class JoinedStateTest {
             assertThat(bytes(s))
                     .as("three of four are there, one in a buffer of four")
                     .isEqualTo(8 * SIZE);
-            long copied = s.queue.copiedStates();
+            long copied = s.queue().copiedStates();
             batch(s, false, 1, 4);
-            assertThat(s.queue.copiedStates()).isEqualTo(copied);
+            assertThat(s.queue().copiedStates()).isEqualTo(copied);
             batch(s, false, 1, 3); // the second one of most of them null
             assertThat(bytes(s)).isEqualTo((2 + 1 + 3) * SIZE);
             s.advance(Plans.IDLE.toNanos());

@@ -55,7 +55,7 @@ final class SequenceEndTest {
             s.steps();
             s.send(sequence(4).start(), 1);
             s.steps();
-            s.queue.stop();
+            s.queue().stop();
             s.steps();
             assertThat(s.instances.getFirst().ended())
                     .containsExactly(
@@ -76,8 +76,8 @@ final class SequenceEndTest {
             Sent waiting = s.send(sequence(1), 2);
             Sent behind = s.send(sequence(3).start(), 3); // in the backlog
             for (int id = 1; id <= 4; id++) {
-                s.queue.replaceSequence(new Sequence.Id.Numeric(id));
-                assertThat(s.queue.hasSequence(new Sequence.Id.Numeric(id))).isFalse();
+                s.queue().replaceSequence(new Sequence.Id.Numeric(id));
+                assertThat(s.queue().hasSequence(new Sequence.Id.Numeric(id))).isFalse();
             }
             s.steps();
             assertThat(waiting.sum()).isEqualTo(2);
@@ -87,7 +87,7 @@ final class SequenceEndTest {
                             ended(1, SequenceEnd.REPLACED),
                             ended(2, SequenceEnd.REPLACED),
                             ended(3, SequenceEnd.REPLACED));
-            assertThat(s.queue.backlog()).isZero();
+            assertThat(s.queue().backlog()).isZero();
         }
     }
 
@@ -124,7 +124,7 @@ final class SequenceEndTest {
             for (int id = 11; id <= 13; id++) {
                 s.send(sequence(id).start(), id);
             }
-            assertThat(s.queue.backlog()).isEqualTo(1);
+            assertThat(s.queue().backlog()).isEqualTo(1);
             s.send(sequence(11).end(), 1);
             s.steps();
         }
@@ -166,10 +166,10 @@ final class SequenceEndTest {
             late.observer().assertError(ErrorCode.NOT_FOUND, "too late");
             s.advance(1);
             s.advance(Plans.IDLE.toNanos() - 1); // the idle time counts from the end of the sender
-            assertThat(s.queue.hasSequence(id)).isTrue();
+            assertThat(s.queue().hasSequence(id)).isTrue();
 
             s.advance(1);
-            assertThat(s.queue.hasSequence(id)).isFalse();
+            assertThat(s.queue().hasSequence(id)).isFalse();
             s.steps();
             assertThat(s.instances.getFirst().ended()).containsExactly(ended(1, SequenceEnd.IDLE));
         }
@@ -210,15 +210,15 @@ final class SequenceEndTest {
             for (int id = 2; id <= 4; id++) {
                 s.send(sequence(id).start(), id);
             }
-            assertThat(s.queue.backlog()).isEqualTo(1);
+            assertThat(s.queue().backlog()).isEqualTo(1);
             s.send(sequence(1), 2);
             s.send(sequence(1).end(), 3);
             s.steps();
-            assertThat(s.queue.backlog()).isEqualTo(1);
+            assertThat(s.queue().backlog()).isEqualTo(1);
             assertThat(s.instances.getFirst().batches()).hasSize(3);
             s.send(sequence(2).end(), 2);
             s.steps();
-            assertThat(s.queue.backlog()).isZero();
+            assertThat(s.queue().backlog()).isZero();
         }
     }
 
@@ -238,7 +238,7 @@ final class SequenceEndTest {
             s.steps();
             assertThat(next.sum()).isEqualTo(5);
             assertThat(s.instances.getFirst().ended()).containsExactly(ended(1, SequenceEnd.CANCELLED));
-            assertThat(s.queue.sequenceUse().orElseThrow().ended())
+            assertThat(s.queue().sequenceUse().orElseThrow().ended())
                     .isEqualTo(Map.of(SequenceEndReason.CANCELLED, 2L, SequenceEndReason.END, 1L));
         }
     }
@@ -256,7 +256,7 @@ final class SequenceEndTest {
             s.steps();
             assertThat(waiting.sum()).isEqualTo(2);
             assertThat(s.instances.getFirst().ended()).containsExactly(ended(1, SequenceEnd.CANCELLED));
-            assertThat(s.queue.sequences()).isZero();
+            assertThat(s.queue().sequences()).isZero();
         }
     }
 
@@ -267,7 +267,7 @@ final class SequenceEndTest {
             s.sendCancelled(sequence(1).start(), s.request(3))
                     .observer()
                     .assertError(ErrorCode.CANCELLED, "request was cancelled");
-            assertThat(s.queue.sequences()).isZero();
+            assertThat(s.queue().sequences()).isZero();
             s.send(sequence(1), 4).observer().error();
         }
     }
@@ -287,7 +287,7 @@ final class SequenceEndTest {
             assertThat(s.refusals.refused(RequestProtocol.EMBEDDED, RefusalCause.INVALID))
                     .isEqualTo(5);
             assertThat(s.model.meter().read().failures()).isEmpty();
-            s.queue.stop();
+            s.queue().stop();
             s.send(sequence(1).start(), 1).observer().error();
             assertThat(s.model.meter().read().failures()).isEqualTo(Map.of(FailureReason.REJECTED, 1L));
         }
@@ -328,8 +328,8 @@ final class SequenceEndTest {
             for (String method : List.of("add", "serve")) {
                 s.failClockIn(method);
                 s.send(sequence(1).start(), 1).observer().error();
-                assertThat(s.queue.sequences()).isZero();
-                assertThat(s.queue.sequenceUse().orElseThrow().slotsUsed()).isZero();
+                assertThat(s.queue().sequences()).isZero();
+                assertThat(s.queue().sequenceUse().orElseThrow().slotsUsed()).isZero();
             }
             Sent again = s.send(sequence(1).start().end(), 2);
             s.steps();
@@ -351,9 +351,9 @@ final class SequenceEndTest {
             assertThat(s.instances.getFirst().ended()).hasSize(many);
             s.advance(Plans.IDLE.toNanos());
             s.steps();
-            assertThat(s.queue.sequenceUse().orElseThrow().ended())
+            assertThat(s.queue().sequenceUse().orElseThrow().ended())
                     .isEqualTo(Map.of(SequenceEndReason.IDLE, 2L * many));
-            assertThat(s.queue.sequences()).isZero();
+            assertThat(s.queue().sequences()).isZero();
         }
     }
 }

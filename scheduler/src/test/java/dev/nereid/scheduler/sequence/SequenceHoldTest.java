@@ -19,7 +19,7 @@ final class SequenceHoldTest {
 
     private SteppedSequences start(SequencePlan plan, int requests, int backlogged) {
         SteppedSequences s = new SteppedSequences(SteppedSequences.settings(2), plan);
-        s.queue.hold(requests, backlogged);
+        s.queue().hold(requests, backlogged);
         s.add(first);
         s.add(second);
         return s;
@@ -89,7 +89,7 @@ final class SequenceHoldTest {
         try (SteppedSequences s = start(plan, 5, 0)) {
             Sent held = s.send(sequence(1).start(), 4);
             assertThat(s.step(0)).isFalse();
-            s.queue.endHold();
+            s.queue().endHold();
             s.steps();
             assertThat(held.sum()).isEqualTo(4);
         }
@@ -100,7 +100,7 @@ final class SequenceHoldTest {
     void aStopLetsRequestsPass(SequencePlan plan) {
         try (SteppedSequences s = start(plan, 5, 0)) {
             Sent held = s.send(sequence(1).start(), 4);
-            s.queue.stop();
+            s.queue().stop();
             s.steps();
             assertThat(held.sum()).isEqualTo(4);
         }
@@ -111,7 +111,7 @@ final class SequenceHoldTest {
     void aReloadLetsRequestsPass(SequencePlan plan) {
         try (SteppedSequences s = start(plan, 5, 0)) {
             Sent held = s.send(sequence(1).start(), 4);
-            assertThat(s.queue.whenSequencesEnd(() -> {})).isTrue();
+            assertThat(s.queue().whenSequencesEnd(() -> {})).isTrue();
             s.steps();
             assertThat(held.sum()).isEqualTo(4);
         }

@@ -72,9 +72,15 @@ final class SequenceSchedules {
     private final List<Deferred> deferred = new ArrayList<>();
     private final Map<String, Run> owners = new HashMap<>();
     private final Set<Integer> unavailable = new HashSet<>();
+    private final List<String> trace = new ArrayList<>();
     private boolean stopped;
 
     SequenceSchedules(long seed, boolean direct) {
+        this(seed, direct, SequenceQueue::new);
+    }
+
+    /** Creates a schedule of a queue. */
+    SequenceSchedules(long seed, boolean direct, SteppedSequences.Intake newIntake) {
         this.random = new Random(seed);
         this.direct = direct;
         Tensor zero = Tensor.of(
@@ -83,14 +89,21 @@ final class SequenceSchedules {
                 Arena.ofAuto().allocate(Float.BYTES, 64).asReadOnly());
         SequencePlan plan = Plans.with(
                 direct ? Plans.direct(SLOTS, 100, 0.5f) : Plans.oldest(SLOTS, 100, 2), new InitialState(SUM, zero));
-        scheduler = new SteppedSequences(SteppedSequences.settings(SLOTS), plan);
+        scheduler = new SteppedSequences(SteppedSequences.settings(SLOTS), plan, newIntake);
         for (int i = 0; i < INSTANCES; i++) {
             int instance = i;
             scheduler.add(batch -> execute(instance, batch));
         }
     }
 
+    /** Returns what was executed where, and how each request ended, after {@link #run}. */
+    List<String> trace() {
+        return trace;
+    }
+
     private void execute(int instance, Batch batch) {
+        trace.add(instance + " executes "
+                + batch.requests().stream().map(InferenceRequest::id).toList());
         check(!unavailable.contains(instance), "executed by an unavailable instance");
         checkRows(instance, batch);
         if (random.nextInt(3) == 0) {
@@ -216,23 +229,24 @@ final class SequenceSchedules {
             for (int i = 0; i < INSTANCES; i++) {
                 setAvailable(i);
             }
-            for (int i = 0; i < 200 && (scheduler.queue.waiting() > 0 || i < 2); i++) {
+            for (int i = 0; i < 200 && (scheduler.intake.waiting() > 0 || i < 2); i++) {
                 scheduler.steps();
                 finishAll();
                 scheduler.advance(TimeUnit.MICROSECONDS.toNanos(100));
             }
             scheduler.advance(Plans.IDLE.toNanos());
             scheduler.steps();
-            SequenceUse use = scheduler.queue.sequenceUse().orElseThrow();
+            SequenceUse use = scheduler.intake.sequenceUse().orElseThrow();
             assertThat(use.live()).as("live").isZero();
             assertThat(use.slotsUsed()).as("used slots").isZero();
             assertThat(use.slots()).as("free slots").isEqualTo(stopped ? 0 : (INSTANCES - retired.size()) * SLOTS);
-            assertThat(scheduler.queue.sequences()).as("sequences").isZero();
-            assertThat(scheduler.queue.stateBytes()).as("bytes of states").isZero();
-            assertThat(scheduler.queue.waiting()).as("waiting").isZero();
+            assertThat(scheduler.intake.hasSequences()).as("sequences").isFalse();
+            assertThat(use.states().bytes()).as("bytes of states").isZero();
+            assertThat(scheduler.intake.waiting()).as("waiting").isZero();
             scheduler.instances.forEach(
                     instance -> assertThat(instance.violations()).isEmpty());
             runs.forEach(this::checkAnswers);
+            trace.add(use.toString());
         }
     }
 
@@ -284,11 +298,12 @@ final class SequenceSchedules {
             scheduler.workers.get(instance).retire();
         } else if (kind == 5) { // as after a reload: no sequence starts here any more
             stopped = true;
-            scheduler.queue.stop();
+            scheduler.intake.stop();
         } else if (kind < 12) { // starts again on another generation
             long id = 1L + random.nextInt(IDS);
-            scheduler.queue.replaceSequence(new Sequence.Id.Numeric(id));
-            assertThat(scheduler.queue.hasSequence(new Sequence.Id.Numeric(id))).isFalse();
+            scheduler.intake.replaceSequence(new Sequence.Id.Numeric(id));
+            assertThat(scheduler.intake.hasSequence(new Sequence.Id.Numeric(id)))
+                    .isFalse();
             current.remove(id);
         }
     }
@@ -336,6 +351,8 @@ final class SequenceSchedules {
         for (int i = 0; i < run.values.size(); i++) {
             Sent sent = run.sent.get(i);
             assertThat(sent.observer().hasEnded()).as("answered").isTrue();
+            trace.add(run.id + ":" + i + " ends "
+                    + (sent.observer().responses().isEmpty() ? sent.observer().error() : sent.sum()));
             boolean begun = run.computed.contains(i) || run.failed.contains(i);
             assertThat(begun && gap).as("executed after a gap").isFalse();
             sum += run.computed.contains(i) ? run.values.get(i) : 0;

@@ -3,6 +3,7 @@ package dev.nereid.scheduler.sequence;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.FailingTimer;
+import dev.nereid.scheduler.queue.QueueLock;
 import dev.nereid.spi.Sequence;
 import java.util.ArrayList;
 import java.util.List;
@@ -11,7 +12,7 @@ import org.junit.jupiter.api.Test;
 final class SequenceTimesTest {
     private static final long IDLE = 1000;
 
-    private final SequenceLock lock = new SequenceLock();
+    private final QueueLock lock = new QueueLock();
     private final FailingTimer timer = new FailingTimer();
     private final SequenceTimes times = new SequenceTimes(lock, timer, IDLE, () -> {});
 

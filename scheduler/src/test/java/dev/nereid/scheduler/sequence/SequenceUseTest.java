@@ -21,14 +21,14 @@ final class SequenceUseTest {
     }
 
     private static void assertUse(SteppedSequences s, int live, int backlog, int used, int slots) {
-        SequenceUse use = s.queue.sequenceUse().orElseThrow();
+        SequenceUse use = s.queue().sequenceUse().orElseThrow();
         assertThat(List.of(use.live(), use.backlog(), use.slotsUsed(), use.slots()))
                 .as("live, backlog, slots used, slots")
                 .containsExactly(live, backlog, used, slots);
     }
 
     private static Map<SequenceEndReason, Long> ended(SteppedSequences s) {
-        return s.queue.sequenceUse().orElseThrow().ended();
+        return s.queue().sequenceUse().orElseThrow().ended();
     }
 
     @ParameterizedTest
@@ -45,7 +45,7 @@ final class SequenceUseTest {
             s.steps();
             assertUse(s, 4, 0, 4, 4);
             assertThat(ended(s)).containsExactly(Map.entry(SequenceEndReason.END, 1L));
-            s.queue.stop();
+            s.queue().stop();
             s.steps();
             assertUse(s, 0, 0, 0, 0);
             assertThat(ended(s))

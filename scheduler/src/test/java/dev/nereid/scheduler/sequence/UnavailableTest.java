@@ -36,11 +36,11 @@ final class UnavailableTest {
             assertThat(s.step(0)).isFalse();
             assertThat(s.step(1)).isTrue();
             assertThat(first.sum()).isEqualTo(1);
-            assertThat(s.queue.backlog()).isEqualTo(1);
+            assertThat(s.queue().backlog()).isEqualTo(1);
 
             availability(s, 0).available();
 
-            assertThat(s.queue.backlog()).isZero();
+            assertThat(s.queue().backlog()).isZero();
             assertThat(s.step(0)).isTrue();
             assertThat(backlogged.sum()).isEqualTo(2);
         }
@@ -57,7 +57,7 @@ final class UnavailableTest {
             s.advance(2 * Plans.IDLE.toNanos()); // the sequence is not idle
             s.steps();
             assertThat(waiting.observer().isSilent()).isTrue();
-            assertThat(s.queue.sequences()).isEqualTo(1);
+            assertThat(s.queue().sequences()).isEqualTo(1);
 
             availability(s, 0).available();
             assertThat(s.step(0)).isTrue();
@@ -77,7 +77,7 @@ final class UnavailableTest {
             s.advance(Plans.IDLE.toNanos());
             s.steps();
 
-            assertThat(s.queue.sequences()).isZero();
+            assertThat(s.queue().sequences()).isZero();
             assertThat(s.instances.getFirst().ended()).hasSize(1);
         }
     }
@@ -94,7 +94,7 @@ final class UnavailableTest {
             Sent elsewhere = s.send(sequence(2), 4);
             Sent backlogged = s.send(sequence(3).start(), 5);
 
-            s.queue.leave();
+            s.queue().leave();
             bound.observer().assertError(ErrorCode.UNAVAILABLE, STRANDED.formatted("3"));
             assertThat(elsewhere.observer().isSilent()).isTrue();
             assertThat(backlogged.observer().isSilent()).isTrue();
@@ -116,7 +116,7 @@ final class UnavailableTest {
             availability(s, 0).unavailable("starts");
             Sent waiting = s.send(sequence(1), 2);
 
-            s.queue.stop();
+            s.queue().stop();
 
             waiting.observer().assertError(ErrorCode.UNAVAILABLE, STRANDED.formatted("2"));
             s.advance(TimeUnit.SECONDS.toNanos(1));
@@ -136,7 +136,7 @@ final class UnavailableTest {
                 })) {
             self[0] = s;
             Sent sent = s.send(sequence(1).start(), 1);
-            s.queue.stop();
+            s.queue().stop();
             assertThat(s.step(0)).isTrue();
 
             sent.observer().assertError(ErrorCode.UNAVAILABLE, STRANDED.formatted("1"));

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.Scopes;
 import dev.nereid.scheduler.SteppedSequences;
+import dev.nereid.scheduler.queue.BatchSource;
 import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.queue.QueueLock;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.spi.Sequence;
@@ -18,8 +20,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 /** The wake-ups of an instance's own thread. */
-final class InstanceQueueTest {
-    private final SequenceLock lock = new SequenceLock();
+final class SequenceInstanceTest {
+    private final QueueLock lock = new QueueLock();
     private final FakeClock clock = new FakeClock();
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
     private boolean ready;
@@ -39,13 +41,18 @@ final class InstanceQueueTest {
         public void endHold() {}
 
         @Override
+        public boolean isEmpty() {
+            return !ready;
+        }
+
+        @Override
         public boolean hasBatch(long now, boolean hurry) {
             return ready;
         }
 
         @Override
         public long waitNanos(long now) {
-            return ready ? 0 : NOTHING_WAITS;
+            return 0;
         }
 
         @Override
@@ -65,8 +72,8 @@ final class InstanceQueueTest {
         SequenceTimes times = new SequenceTimes(lock, new TimeoutQueue(() -> {}), plan.maxIdleNanos(), () -> {});
         SequenceTable table =
                 new SequenceTable(lock, clock, times, model.meter().sequenceEnds(), () -> {});
-        InstanceQueue[] queue = new InstanceQueue[1];
-        queue[0] = new InstanceQueue(
+        SequenceInstance[] instance = new SequenceInstance[1];
+        instance[0] = new SequenceInstance(
                 table,
                 lock,
                 clock,
@@ -75,17 +82,19 @@ final class InstanceQueueTest {
                     lock.lock();
                     try {
                         ready = true; // a request comes meanwhile
-                        queue[0].wakeForWork(clock.getAsLong());
+                        instance[0].source().wake(clock.getAsLong());
                     } finally {
                         lock.unlock();
                     }
                     LockSupport.parkNanos(1); // uses up the wake-up, if there is one
                 }),
-                new InstanceQueue.Uses(true, null));
-        InstanceHandle handle = queue[0].register(() -> {}, () -> 0);
+                true,
+                null);
+        BatchSource source = instance[0].source();
+        InstanceHandle handle = source.register(() -> {}, () -> 0);
         CompletableFuture<Boolean> taken = new CompletableFuture<>();
 
-        Thread.ofPlatform().daemon().start(() -> taken.complete(queue[0].take(handle)));
+        Thread.ofPlatform().daemon().start(() -> taken.complete(source.take(handle)));
 
         assertThat(taken.get(20, TimeUnit.SECONDS)).isTrue();
         assertThat(handle.ended()).hasSize(1);

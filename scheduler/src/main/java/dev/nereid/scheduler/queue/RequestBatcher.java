@@ -10,7 +10,7 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Removes the next batch from the waiting requests. Guarded by the lock of the queue.
+ * Forms batches of the waiting requests of a queue: the dynamic batcher, or one by one. Guarded by the lock of the queue.
  *
  * <p><b>Batching strategy.</b> A model may have its own batching strategy. The strategy is foreign code, so the lock is
  * released while a batch is formed: see {@link StrategyBatcher}. An instance that forms a batch checks the queue again
@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Hold.</b> For tests, no batch is taken until a number of requests wait, once. A stop ends the hold. Timeouts
  * and deadlines apply meanwhile.
  */
-final class BatchTaker {
+final class RequestBatcher implements Batcher {
     /**
      * Limits how often a batch is formed again while the queue changes. The last time, at least one request is taken.
      */
@@ -34,8 +34,8 @@ final class BatchTaker {
 
     private boolean stopped;
 
-    /** {@code true} if requests may be rescheduled; they are counted then. */
-    private boolean counts;
+    /** Takes requests back from executions, which are counted then; {@code null} if none is rescheduled. */
+    private @Nullable RescheduledRequests rescheduled;
 
     /** The number of requests that were taken and may be rescheduled. */
     private int out;
@@ -44,13 +44,13 @@ final class BatchTaker {
     private int held;
 
     /**
-     * Creates a taker.
+     * Creates a batcher.
      *
      * @param lock the lock of the queue
      * @param planner decides which requests make a batch
      * @param strategy forms batches by the model's batching strategy; {@code null} if there is none
      */
-    BatchTaker(
+    RequestBatcher(
             Lock lock,
             BatchPlanner planner,
             WaitingRequests requests,
@@ -64,9 +64,19 @@ final class BatchTaker {
         this.strategy = strategy;
     }
 
-    /** Counts requests from their batch to the end of its execution. Called before the first request is added. */
-    void countTaken() {
-        counts = true;
+    /**
+     * Takes requests back from executions, and counts them from their batch to the end of its execution. Called before the
+     * first instance is registered.
+     */
+    void setRescheduledRequests(RescheduledRequests receiver) {
+        rescheduled = receiver;
+    }
+
+    @Override
+    public void registered(InstanceHandle handle) {
+        if (rescheduled != null) {
+            handle.setRescheduler(rescheduled.of(handle));
+        }
     }
 
     /** Ends the count of requests after their execution, unless its instance is lost. */
@@ -77,8 +87,8 @@ final class BatchTaker {
         }
     }
 
-    /** Ends the count of all requests of an instance. */
-    void lose(InstanceHandle handle) {
+    @Override
+    public void lose(InstanceHandle handle) {
         if (!handle.lost) {
             handle.lost = true;
             out -= handle.out;
@@ -116,8 +126,8 @@ final class BatchTaker {
         return held > 0 && !stopped;
     }
 
-    /** Returns whether any thread may take a batch at once: no batching strategy is called. */
-    boolean isPlain() {
+    @Override
+    public boolean isPlain() {
         return strategy == null;
     }
 
@@ -129,22 +139,18 @@ final class BatchTaker {
         }
     }
 
-    boolean isStopped() {
+    @Override
+    public boolean isStopped() {
         return stopped;
     }
 
-    /** Returns whether requests wait, or may be added or rescheduled. */
-    boolean mayHaveWork() {
+    @Override
+    public boolean mayHaveWork() {
         return !stopped || requests.length() > 0 || out > 0;
     }
 
-    /**
-     * Moves expired requests, and a batch if there is one, to an instance.
-     *
-     * @param now the current time
-     * @return the time at the return
-     */
-    long take(InstanceHandle handle, long now) {
+    @Override
+    public long take(InstanceHandle handle, long now) {
         requests.timeouts().expire(now, handle.expired);
         if (isHeld()) {
             return now;
@@ -174,7 +180,7 @@ final class BatchTaker {
         if (request.begin()) { // if not, the thread that completes it is about to remove it
             request.delivery().takePlace();
             handle.taken.add(request);
-            if (counts) {
+            if (rescheduled != null) {
                 handle.out++;
                 out++;
             }
@@ -237,12 +243,8 @@ final class BatchTaker {
         return strategy != null && strategy.isForming();
     }
 
-    /**
-     * Defers the wake-up of an instance while a batch is being formed.
-     *
-     * @return whether one is
-     */
-    boolean defersWakeup() {
+    @Override
+    public boolean defersWakeup() {
         if (strategy == null || !strategy.isForming()) {
             return false;
         }
@@ -250,33 +252,48 @@ final class BatchTaker {
         return true;
     }
 
-    /** Returns whether there is a batch according to the planner. */
-    boolean hasBatch(long now) {
+    @Override
+    public boolean hasBatch(long now) {
         return !isForming() && !isHeld() && planner.take(view, now, stopped) > 0;
     }
 
-    /** Returns whether an instance has to check the queue, since there is a batch or the batching strategy decides. */
-    boolean mayHaveBatch(long now) {
+    @Override
+    public boolean mayHaveBatch(long now) {
         return !isHeld() && (strategy != null || planner.take(view, now, stopped) > 0);
     }
 
-    /** Returns whether requests wait that may wait for others, and no batch is being formed. */
-    boolean needsLeader() {
+    @Override
+    public boolean needsLeader() {
         return requests.length() > 0 && !isForming() && !isHeld();
     }
 
-    /** Returns how long the waiting requests may wait for others. */
-    long waitNanos(long now) {
+    @Override
+    public long waitNanos(long now) {
         return planner.waitNanos(view, now);
     }
 
-    /** Returns the maximum number of batches that the waiting requests make. */
-    long batches() {
+    @Override
+    public long batches() {
         return planner.batches(requests.length(), requests.items());
     }
 
-    /** Returns whether there is nothing to take, now or when time passes. */
-    boolean isEmpty() {
+    @Override
+    public boolean isEmpty() {
         return requests.length() == 0 || isHeld();
+    }
+
+    @Override
+    public boolean needsInstanceThread() {
+        return requests.needInstanceThread();
+    }
+
+    @Override
+    public List<ScheduledRequest> removeWaiting() {
+        return requests.drain();
+    }
+
+    @Override
+    public List<ScheduledRequest> deregister(InstanceHandle handle, boolean isLast) {
+        return isLast ? requests.drain() : List.of();
     }
 }

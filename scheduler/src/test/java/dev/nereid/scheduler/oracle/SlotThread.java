@@ -1,4 +1,4 @@
-package dev.nereid.scheduler.sequence;
+package dev.nereid.scheduler.oracle;
 
 import static java.util.Objects.requireNonNull;
 

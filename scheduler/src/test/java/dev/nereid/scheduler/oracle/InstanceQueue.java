@@ -1,4 +1,4 @@
-package dev.nereid.scheduler.sequence;
+package dev.nereid.scheduler.oracle;
 
 import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.queue.EndedSequence;
@@ -140,7 +140,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     @Override
     public @Nullable InstanceHandle acquire(long now) {
         InstanceHandle acquired = handle;
-        if (!own.isIdle() || direct || acquired == null || acquired.isPinned() || needingThread > 0) {
+        if (!own.isIdle() || direct || acquired == null || needingThread > 0) {
             return null;
         }
         direct = true;
@@ -315,7 +315,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     public void rest(InstanceHandle instance, long sinceNanos) {
         lock.lock();
         try {
-            if (!direct && !retired && !owner.isStopped() && instance.starter() != null) {
+            if (!direct && !retired && !owner.isStopped()) {
                 own.rest(sinceNanos);
             }
         } finally {
@@ -336,11 +336,10 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     public boolean leave(InstanceHandle instance) {
         lock.lock();
         try {
-            Runnable start = instance.starter();
-            if (!own.isResting() || start == null || isOver()) {
+            if (!own.isResting() || isOver()) {
                 return false;
             }
-            own.leave(start);
+            own.leave(() -> {});
             if (retired || owner.isStopped() || !ended.isEmpty()) {
                 own.wake(); // also where it ends when its sequences have ended
             } else {

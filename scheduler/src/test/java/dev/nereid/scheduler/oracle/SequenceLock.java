@@ -1,4 +1,4 @@
-package dev.nereid.scheduler.sequence;
+package dev.nereid.scheduler.oracle;
 
 import dev.nereid.scheduler.request.IndependentCalls;
 import java.util.ArrayList;

@@ -1,0 +1,162 @@
+package dev.nereid.scheduler.oracle;
+
+import dev.nereid.api.statistics.SequenceEndReason;
+import dev.nereid.scheduler.queue.SequenceUse;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Places the sequences of a model in slots of instances, or in the backlog. Sequences in the backlog wait for a slot.
+ * Guarded by the lock of the sequences, which the caller holds.
+ *
+ * <p>A sequence gets the lowest free slot over all instances; of the backlog, the oldest one goes first.
+ */
+final class SequencePlacement {
+    private final LongSupplier nanoTime;
+    private final SequenceTimes times;
+    private final SequenceList backlog = new SequenceList();
+    private final List<SequenceInstance> instances = new ArrayList<>();
+
+    /** The hold during which no instance takes a batch; {@code null} for none. */
+    private @Nullable SequenceHold hold;
+
+    /**
+     * Creates a placement without instances.
+     *
+     * @param times the expiries of sequences in the backlog
+     */
+    SequencePlacement(LongSupplier nanoTime, SequenceTimes times) {
+        this.nanoTime = nanoTime;
+        this.times = times;
+    }
+
+    void register(SequenceInstance instance) {
+        instances.add(instance);
+    }
+
+    void deregister(SequenceInstance instance) {
+        instances.remove(instance);
+    }
+
+    boolean hasInstances() {
+        return !instances.isEmpty();
+    }
+
+    /** Returns whether no instance takes batches at present. */
+    boolean areAllUnavailable() {
+        for (int i = 0; i < instances.size(); i++) {
+            if (!instances.get(i).isUnavailable()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    List<SequenceInstance> instances() {
+        return instances;
+    }
+
+    /** Returns the sequences that wait for a slot, the oldest one in front. */
+    SequenceList backlog() {
+        return backlog;
+    }
+
+    /** Returns the instance with the lowest free slot; {@code null} if no slot is free. */
+    private @Nullable SequenceInstance withFreeSlot() {
+        SequenceInstance best = null;
+        int lowest = Integer.MAX_VALUE;
+        for (int i = 0; i < instances.size(); i++) {
+            int slot = instances.get(i).lowestFree();
+            if (slot < lowest) {
+                lowest = slot;
+                best = instances.get(i);
+            }
+        }
+        return best;
+    }
+
+    /** Gives a slot to a sequence that is in no list, or adds it to the backlog. */
+    void place(LiveSequence sequence, long now) {
+        SequenceInstance free = withFreeSlot();
+        if (free == null) {
+            backlog.add(sequence);
+        } else {
+            place(sequence, free, now);
+        }
+    }
+
+    /** Gives a slot to a sequence that is in no list. */
+    private void place(LiveSequence sequence, SequenceInstance instance, long now) {
+        times.remove(sequence.expiry);
+        sequence.expiry = null;
+        instance.place(sequence);
+        for (SequenceEntry entry = sequence.head(); entry != null; entry = entry.next) {
+            instance.count(entry.request(), 1);
+        }
+        instance.changed(sequence, now);
+    }
+
+    /** Gives free slots to the oldest sequences of the backlog. */
+    void placeBacklog(long now) {
+        SequenceInstance free = backlog.first() == null ? null : withFreeSlot();
+        while (free != null) {
+            place(backlog.poll(), free, now);
+            free.wakeForWork(now);
+            free = backlog.first() == null ? null : withFreeSlot();
+        }
+    }
+
+    /** Frees the slot of a sequence, if it has one, for the backlog. */
+    void vacate(LiveSequence sequence) {
+        SequenceInstance instance = sequence.instance;
+        if (instance != null) {
+            instance.vacate(sequence);
+            placeBacklog(nanoTime.getAsLong());
+        }
+    }
+
+    /** Holds batches back until requests wait. */
+    void hold(int requests, int backlogged) {
+        hold = requests == 0 && backlogged == 0 ? null : new SequenceHold(requests, backlogged);
+    }
+
+    boolean isHeld() {
+        return hold != null;
+    }
+
+    /** Ends the hold if enough requests wait. */
+    void checkHold(int waiting) {
+        if (hold != null && hold.isOver(waiting, backlog)) {
+            endHold();
+        }
+    }
+
+    /** Ends the hold: all instances take batches. */
+    void endHold() {
+        hold = null;
+        long now = nanoTime.getAsLong();
+        for (SequenceInstance instance : instances) {
+            instance.endHold();
+            instance.wakeForWork(now);
+        }
+    }
+
+    /**
+     * Returns the numbers of sequences.
+     *
+     * @param unfinished the number of sequences that have not ended
+     * @param stopped whether free slots stay free
+     */
+    SequenceUse use(int unfinished, boolean stopped, SequenceUse.States states, Map<SequenceEndReason, Long> ended) {
+        int used = 0;
+        int all = 0;
+        for (SequenceInstance instance : instances) {
+            used += instance.slotsUsed();
+            all += stopped ? instance.slotsUsed() : instance.slots();
+        }
+        return new SequenceUse(unfinished, backlog.size(), used, all, states, ended);
+    }
+}
