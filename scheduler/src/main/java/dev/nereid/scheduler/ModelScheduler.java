@@ -30,7 +30,7 @@ import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.instance.WorkerGroup;
 import dev.nereid.scheduler.memory.OutputIntegrity;
-import dev.nereid.scheduler.queue.RequestIntake;
+import dev.nereid.scheduler.queue.ModelQueue;
 import dev.nereid.scheduler.queue.RequestQueue;
 import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
@@ -95,7 +95,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
 
     private final ModelScope model;
     private final ExecutionScope scope;
-    private final RequestIntake queue;
+    private final ModelQueue queue;
     private final DirectExecutionPolicy executions;
     private final ExecutionLimiter rateLimiter;
     private final LongSupplier nanoTime;
@@ -150,7 +150,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 .map(batching -> new StrategyBatcher(model, batching, planner))
                 .orElse(null);
         this.queue = plan.sequences()
-                .<RequestIntake>map(sequences -> queue(sequences, environment))
+                .<ModelQueue>map(sequences -> queue(sequences, environment))
                 .orElseGet(() -> queue(plan, planner, batcher, environment));
         boolean ordered = policy.preserveOrdering()
                 || plan.sequences().filter(SequencePlan::preserveOrdering).isPresent();

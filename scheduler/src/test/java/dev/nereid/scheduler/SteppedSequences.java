@@ -13,8 +13,8 @@ import dev.nereid.scheduler.instance.InstanceWorker;
 import dev.nereid.scheduler.instance.ManagedInstance;
 import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.queue.ModelQueue;
 import dev.nereid.scheduler.queue.OfferResult;
-import dev.nereid.scheduler.queue.RequestIntake;
 import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -55,7 +55,7 @@ public final class SteppedSequences implements AutoCloseable {
     public final LeakCheckingMemory memory = new LeakCheckingMemory(device);
     public final Refusals refusals = Refusals.counting(false);
     public final ModelScope model;
-    public final RequestIntake intake;
+    public final ModelQueue intake;
     public final List<InstanceWorker> workers = new ArrayList<>();
     public final List<FakeInstance> instances = new ArrayList<>();
     private final TimeoutQueue timeouts = new TimeoutQueue(() -> {});
@@ -118,7 +118,7 @@ public final class SteppedSequences implements AutoCloseable {
     /** Creates a queue of sequences. */
     @FunctionalInterface
     public interface Intake {
-        RequestIntake of(ModelScope model, SequencePlan plan, Timer timer);
+        ModelQueue of(ModelScope model, SequencePlan plan, Timer timer);
     }
 
     /** Returns the queue, unless it is another one. */

@@ -4,7 +4,6 @@ import dev.nereid.api.RequestOptions;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.RequestIntake;
-import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -20,11 +19,6 @@ public final class EnsembleIntake implements RequestIntake {
 
     public EnsembleIntake(EnsembleScope scope) {
         this.scope = scope;
-    }
-
-    @Override
-    public WorkSource source() {
-        throw new UnsupportedOperationException("source of an ensemble (expected: none, as it has no instances)");
     }
 
     @Override
@@ -54,26 +48,9 @@ public final class EnsembleIntake implements RequestIntake {
         EnsembleRun.cancelSequence(scope, options, null);
     }
 
-    @Override
-    public void endHold() {}
-
-    @Override
-    public int waiting() {
-        return 0;
-    }
-
-    @Override
     public void stop() {
         stopped = true;
     }
-
-    @Override
-    public List<ScheduledRequest> drain() {
-        return List.of();
-    }
-
-    @Override
-    public void close() {}
 
     @Override
     public boolean isOpen() {

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * after the release of the lock. A timeout fires at the earliest time scheduled, so the order of threads does not
  * matter.
  */
-final class DeadlineTimer {
+public final class DeadlineTimer {
     private final Timeout timeout;
 
     /**
@@ -30,35 +30,48 @@ final class DeadlineTimer {
      *
      * @param action handles expired requests, and calls {@link #onTimeout} first
      */
-    DeadlineTimer(Timer timer, Runnable action) {
+    public DeadlineTimer(Timer timer, Runnable action) {
         this.timeout = timer.newTimeout(action);
     }
 
     /**
-     * Returns whether the caller has to schedule the timeout. The caller holds the lock.
+     * Returns whether the caller has to {@linkplain #schedule(long) schedule} the timeout. The caller holds the lock.
      *
-     * @param next the earliest deadline; {@code null} for none
-     * @return the deadline to pass to {@link #schedule}; {@code null} if it is scheduled already
+     * @param next the earliest deadline, in nanoseconds
      */
-    @Nullable
-    Deadline reserve(@Nullable Deadline next) {
-        if (next == null || (reserved && !failed && next.nanos() - nanos >= 0)) {
-            return null;
+    public boolean reserve(long next) {
+        if (reserved && !failed && next - nanos >= 0) {
+            return false;
         }
         failed = false;
         reserved = true;
-        nanos = next.nanos();
-        return next;
+        nanos = next;
+        return true;
     }
 
-    /** Schedules the timeout to the result of {@link #reserve}. The caller does not hold the lock. */
-    void schedule(@Nullable Deadline deadline) {
-        if (deadline == null) {
-            return;
+    /**
+     * Returns whether the caller has to schedule the timeout, as {@link #reserve(long)} does.
+     *
+     * @param next the earliest deadline; {@code null} for none
+     * @return the deadline to pass to {@link #schedule(Deadline)}; {@code null} if it is scheduled already
+     */
+    @Nullable
+    Deadline<QueueEntry> reserve(@Nullable Deadline<QueueEntry> next) {
+        return next != null && reserve(next.nanos()) ? next : null;
+    }
+
+    /** Schedules the timeout to the result of {@link #reserve(Deadline)}. The caller does not hold the lock. */
+    void schedule(@Nullable Deadline<QueueEntry> deadline) {
+        if (deadline != null) {
+            schedule(deadline.nanos());
         }
+    }
+
+    /** Schedules the timeout to a {@linkplain #reserve(long) reserved} time. The caller does not hold the lock. */
+    public void schedule(long reservedNanos) {
         boolean scheduled = false;
         try {
-            timeout.scheduleAtLatest(deadline.nanos());
+            timeout.scheduleAtLatest(reservedNanos);
             scheduled = true;
         } finally {
             if (!scheduled) {
@@ -68,11 +81,11 @@ final class DeadlineTimer {
     }
 
     /** Records that the timeout fired. The caller holds the lock. */
-    void onTimeout() {
+    public void onTimeout() {
         reserved = false;
     }
 
-    void close() {
+    public void close() {
         timeout.close();
     }
 }

@@ -95,7 +95,7 @@ public final class InstanceHandle implements OfferResult {
     final List<Executable> taken = new ArrayList<>();
 
     /** The requests that expired in the queue; filled by the queue, emptied by the instance. */
-    final List<Deadline> expired = new ArrayList<>(0);
+    final List<Deadline<QueueEntry>> expired = new ArrayList<>(0);
 
     /** The sequences that ended; filled by the source, emptied by the instance. */
     private final List<EndedSequence> ended = new ArrayList<>(0);
@@ -123,7 +123,7 @@ public final class InstanceHandle implements OfferResult {
 
     public void rejectExpired() {
         if (!expired.isEmpty()) {
-            Deadline.rejectAll(expired);
+            QueueTimeouts.rejectAll(expired);
         }
     }
 

@@ -30,7 +30,7 @@ final class QueueEntry implements QueuePosition, EqualInputs.Candidate {
 
     /** The deadline or timeout of the request, whichever is earlier; {@code null} for none. */
     @Nullable
-    Deadline deadline;
+    Deadline<QueueEntry> deadline;
 
     /**
      * Creates an entry that is not in the queue.

@@ -1,9 +1,14 @@
 package dev.nereid.scheduler.queue;
 
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.request.IndependentCalls;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
 import java.util.List;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Handles timeouts and deadlines of waiting requests. Confined to the lock of the queue.
@@ -12,8 +17,10 @@ import org.jspecify.annotations.Nullable;
  * the timeout it is rejected, or moved behind the others of its level; after the deadline it is cancelled.
  */
 final class QueueTimeouts {
+    private static final Logger LOG = LoggerFactory.getLogger(QueueTimeouts.class);
+
     private final PriorityLevels levels;
-    private final DeadlineHeap deadlines = new DeadlineHeap();
+    private final DeadlineHeap<QueueEntry> deadlines = new DeadlineHeap<>();
 
     QueueTimeouts(PriorityLevels levels) {
         this.levels = levels;
@@ -37,14 +44,15 @@ final class QueueTimeouts {
      *
      * @param expired receives the deadlines of the removed requests, to be rejected outside of the lock
      */
-    void expire(long nowNanos, List<Deadline> expired) {
-        for (Deadline deadline = deadlines.peek();
+    void expire(long nowNanos, List<Deadline<QueueEntry>> expired) {
+        for (Deadline<QueueEntry> deadline = deadlines.peek();
                 deadline != null && deadline.isPast(nowNanos);
                 deadline = deadlines.peek()) {
-            QueueEntry entry = deadline.entry();
+            QueueEntry entry = deadline.waiting();
             PriorityLevel level = entry.level;
             if (level != null && delays(deadline, level)) {
-                Deadline later = deadline(entry); // the timeout counts once only, but the client's deadline stays
+                Deadline<QueueEntry> later =
+                        deadline(entry); // the timeout counts once only, but the client's deadline stays
                 stop(entry);
                 level.delay(entry);
                 setDeadline(entry, later);
@@ -60,22 +68,48 @@ final class QueueTimeouts {
 
     /** Returns the earliest deadline of a request; {@code null} if there is none. */
     @Nullable
-    Deadline next() {
+    Deadline<QueueEntry> next() {
         return deadlines.peek();
     }
 
-    private static boolean delays(Deadline deadline, PriorityLevel level) {
+    /** Rejects and removes all requests of a list. An exception of one request does not keep the others. */
+    static void rejectAll(List<Deadline<QueueEntry>> expired) {
+        try {
+            IndependentCalls.forEach(expired, QueueTimeouts::rejectQuietly);
+        } finally {
+            expired.clear();
+        }
+    }
+
+    private static void rejectQuietly(Deadline<QueueEntry> expired) {
+        try {
+            reject(expired);
+        } catch (RuntimeException e) {
+            LOG.atError().setCause(e).log("request not rejected");
+        }
+    }
+
+    /** Rejects an expired request. */
+    static void reject(Deadline<QueueEntry> expired) {
+        ScheduledRequest request = expired.waiting().request();
+        switch (expired.cause()) {
+            case DEADLINE -> request.reject(SchedulerErrors.cancelled(), FailureReason.CANCELED);
+            case TIMEOUT -> request.reject(SchedulerErrors.timedOut(), FailureReason.REJECTED);
+        }
+    }
+
+    private static boolean delays(Deadline<QueueEntry> deadline, PriorityLevel level) {
         return deadline.cause() == Deadline.Cause.TIMEOUT && level.policy().action() == QueuePolicy.TimeoutAction.DELAY;
     }
 
-    private void setDeadline(QueueEntry entry, @Nullable Deadline deadline) {
+    private void setDeadline(QueueEntry entry, @Nullable Deadline<QueueEntry> deadline) {
         if (deadline != null) {
             deadlines.add(deadline);
         }
         entry.deadline = deadline;
     }
 
-    private static @Nullable Deadline deadline(QueueEntry entry) {
+    private static @Nullable Deadline<QueueEntry> deadline(QueueEntry entry) {
         ScheduledRequest request = entry.request();
         OptionalLong deadline = request.checked().options().deadlineNanos();
         return deadline.isEmpty()
@@ -84,20 +118,21 @@ final class QueueTimeouts {
     }
 
     /** Returns the timeout of a request. A request does not expire during the last nanosecond of its timeout. */
-    private static @Nullable Deadline timeout(QueueEntry entry, QueuePolicy policy) {
+    private static @Nullable Deadline<QueueEntry> timeout(QueueEntry entry, QueuePolicy policy) {
         long timeout = policy.timeoutNanos(entry.request().checked().options().timeoutMicros());
         return timeout == 0 || timeout >= Deadline.NEVER
                 ? null
                 : newDeadline(entry, Deadline.Cause.TIMEOUT, timeout + 1);
     }
 
-    private static @Nullable Deadline newDeadline(QueueEntry entry, Deadline.Cause cause, long afterNanos) {
+    private static @Nullable Deadline<QueueEntry> newDeadline(QueueEntry entry, Deadline.Cause cause, long afterNanos) {
         return afterNanos >= Deadline.NEVER
                 ? null
-                : new Deadline(entry, cause, entry.request().enqueuedNanos() + Math.max(0, afterNanos));
+                : new Deadline<>(entry, cause, entry.request().enqueuedNanos() + Math.max(0, afterNanos));
     }
 
-    private static @Nullable Deadline earlier(@Nullable Deadline first, @Nullable Deadline second) {
+    private static @Nullable Deadline<QueueEntry> earlier(
+            @Nullable Deadline<QueueEntry> first, @Nullable Deadline<QueueEntry> second) {
         if (first == null || second == null) {
             return first == null ? second : first;
         }

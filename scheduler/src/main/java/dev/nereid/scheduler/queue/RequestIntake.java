@@ -1,21 +1,14 @@
 package dev.nereid.scheduler.queue;
 
 import dev.nereid.scheduler.request.ScheduledRequest;
-import dev.nereid.spi.Sequence;
 import java.util.List;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Accepts the requests of one model, and passes them to its instances. Safe for use by any thread; no method calls a
- * backend, an observer or other foreign code under a lock.
- *
- * <p>{@link RequestQueue} has one queue for all instances. Models with sequences have one for each instance.
+ * Accepts the requests of one model or ensemble. Safe for use by any thread; no method calls a backend, an observer or
+ * other foreign code under a lock.
  */
 public interface RequestIntake {
-    /** Returns the source from which one instance takes batches. Called once for each instance. */
-    WorkSource source();
-
     /**
      * Adds a request, if it may still be executed.
      *
@@ -35,73 +28,8 @@ public interface RequestIntake {
     @Nullable
     InstanceHandle offerAll(List<ScheduledRequest> offered, boolean mayRun, List<OfferResult> outcomes);
 
-    void endHold();
-
-    /**
-     * Returns whether a sequence lives here: further requests of it may come.
-     *
-     * @return {@code false} for a model without sequences
-     */
-    default boolean hasSequence(Sequence.Id id) {
-        return false;
-    }
-
-    /** Ends a sequence after its requests that wait, if it lives: it starts again elsewhere. */
-    default void replaceSequence(Sequence.Id id) {}
-
-    /**
-     * Ends a sequence after its requests that wait, if it lives: one of its requests is never offered, since its client
-     * cancelled it. Has no effect on iterative sequences.
-     */
-    default void cancelSequence(Sequence.Id id) {}
-
-    /**
-     * Runs an action when no sequence lives here any more, so that an end of the model interrupts none. Called once.
-     *
-     * @param action runs once, on any thread; short, never blocks
-     * @return {@code false} if none lives now, and the action does not run
-     */
-    default boolean whenSequencesEnd(Runnable action) {
-        return false;
-    }
-
-    /**
-     * Returns whether any sequence lives here.
-     *
-     * @return {@code false} for a model without sequences
-     */
-    default boolean hasSequences() {
-        return false;
-    }
-
-    /**
-     * Returns the numbers of sequences.
-     *
-     * @return empty for a model without sequences
-     */
-    default Optional<SequenceUse> sequenceUse() {
-        return Optional.empty();
-    }
-
-    int waiting();
-
-    /**
-     * Refuses requests that wait while no instance is available, from now on: the model is to be unloaded, and its end
-     * would wait for them. Does nothing for requests that wait elsewhere.
-     */
-    default void leave() {}
-
-    /** Refuses requests from now on, as {@link #leave} does, too; waiting requests may be taken at once. */
-    void stop();
-
-    /** Removes all waiting requests, to be completed by the caller. */
-    List<ScheduledRequest> drain();
-
-    /** Closes the timeout; called once no request waits or will wait. */
-    void close();
-
     boolean isOpen();
 
-    /** Returns whether new requests are refused, since {@link #stop} was called. */
+    /** Returns whether new requests are refused, since it was stopped. */
     boolean isStopped();
 }

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * {@link DeadlineTimer}. A thread that takes a batch first removes the expired requests, whether the timeout fired or
  * not. Expired requests are removed under the lock, and rejected outside of it.
  */
-public final class RequestQueue implements RequestIntake {
+public final class RequestQueue implements ModelQueue {
     private final LongSupplier nanoTime;
     private final EqualInputs equalInputs;
     private final DeadlineTimer deadlineTimer;
@@ -33,7 +33,7 @@ public final class RequestQueue implements RequestIntake {
     private final QueueLock lock = new QueueLock();
 
     /** The requests that the timeout has removed and not rejected yet. Confined to the thread of the timer. */
-    private final List<Deadline> expired = new ArrayList<>(0);
+    private final List<Deadline<QueueEntry>> expired = new ArrayList<>(0);
 
     @GuardedBy("lock")
     private final WaitingRequests requests;
@@ -127,7 +127,7 @@ public final class RequestQueue implements RequestIntake {
         request.setPosition(entry);
         OfferResult.Outcome outcome;
         InstanceHandle handle;
-        Deadline next;
+        Deadline<QueueEntry> next;
         boolean offered = false;
         lock.lock();
         try {
@@ -175,7 +175,7 @@ public final class RequestQueue implements RequestIntake {
             entries.add(entry);
         }
         InstanceHandle handle;
-        Deadline next;
+        Deadline<QueueEntry> next;
         boolean queued = false;
         lock.lock();
         try {
@@ -204,7 +204,7 @@ public final class RequestQueue implements RequestIntake {
      * Schedules the timeout. If that fails, the caller completes the requests of the entries, and the own thread of the
      * acquired instance executes its batch.
      */
-    private void schedule(Deadline next, List<QueueEntry> entries, @Nullable InstanceHandle acquired) {
+    private void schedule(Deadline<QueueEntry> next, List<QueueEntry> entries, @Nullable InstanceHandle acquired) {
         boolean scheduled = false;
         try {
             deadlineTimer.schedule(next);
@@ -268,10 +268,10 @@ public final class RequestQueue implements RequestIntake {
     /** Removes and rejects expired requests; called by the timeout. */
     private void onTimeout() {
         deadlineTimer.schedule(expire());
-        Deadline.rejectAll(expired);
+        QueueTimeouts.rejectAll(expired);
     }
 
-    private @Nullable Deadline expire() {
+    private @Nullable Deadline<QueueEntry> expire() {
         lock.lock();
         try {
             deadlineTimer.onTimeout();

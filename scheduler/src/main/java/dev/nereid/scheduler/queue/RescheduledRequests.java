@@ -125,7 +125,7 @@ final class RescheduledRequests {
      * @param left whether an instance is left for the requests
      * @param next the deadline to schedule; {@code null} for none
      */
-    private record Added(boolean left, @Nullable Deadline next) {}
+    private record Added(boolean left, @Nullable Deadline<QueueEntry> next) {}
 
     private Added add(InstanceHandle handle, int ended, List<ScheduledRequest> rescheduled) {
         lock.lock();

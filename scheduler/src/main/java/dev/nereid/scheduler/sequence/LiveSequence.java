@@ -1,8 +1,11 @@
 package dev.nereid.scheduler.sequence;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.queue.Deadline;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
@@ -73,11 +76,11 @@ final class LiveSequence {
 
     /** The expiry in the backlog; {@code null} for none. */
     @Nullable
-    Expiry expiry;
+    Deadline<Runnable> expiry;
 
     /** The list in which it is, and its neighbors there. It is in one list at most. */
     @Nullable
-    SequenceList list;
+    Chain list;
 
     @Nullable
     LiveSequence previous;
@@ -234,6 +237,67 @@ final class LiveSequence {
         }
         if (states != null) {
             states.reset(release);
+        }
+    }
+
+    /** A linked list of sequences, with the links in the sequences. Guarded by the lock of the sequences. */
+    static final class Chain {
+        private @Nullable LiveSequence first;
+        private @Nullable LiveSequence last;
+        private int size;
+
+        @Nullable
+        LiveSequence first() {
+            return first;
+        }
+
+        int size() {
+            return size;
+        }
+
+        /** Adds a sequence that is in no list, as the last one. */
+        void add(LiveSequence sequence) {
+            if (sequence.list != null) {
+                throw new IllegalStateException("sequence: in another list (expected: in none)");
+            }
+            sequence.list = this;
+            sequence.previous = last;
+            if (last == null) {
+                first = sequence;
+            } else {
+                last.next = sequence;
+            }
+            last = sequence;
+            size++;
+        }
+
+        /** Removes a sequence, if it is in this list; returns whether it was. */
+        boolean remove(LiveSequence sequence) {
+            if (sequence.list != this) {
+                return false;
+            }
+            if (sequence.previous == null) {
+                first = sequence.next;
+            } else {
+                sequence.previous.next = sequence.next;
+            }
+            if (sequence.next == null) {
+                last = sequence.previous;
+            } else {
+                sequence.next.previous = sequence.previous;
+            }
+            sequence.previous = null;
+            sequence.next = null;
+            sequence.list = null;
+            size--;
+            return true;
+        }
+
+        /** Removes and returns the first sequence. Called only if there is one. */
+        LiveSequence poll() {
+            LiveSequence polled = requireNonNull(first);
+            remove(polled);
+            return polled;
         }
     }
 }

@@ -22,7 +22,7 @@ final class OldestSlots implements SlotStrategy, QueueView {
     private final BatchPlanner planner;
 
     /** The sequences with a next request that may be taken, in the order in which they became ready. */
-    private final SequenceList ready = new SequenceList();
+    private final LiveSequence.Chain ready = new LiveSequence.Chain();
 
     /** The number of sequences with a request that the first batch waits for; 0 for none. */
     private int held;

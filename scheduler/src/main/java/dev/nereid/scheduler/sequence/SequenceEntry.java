@@ -2,6 +2,7 @@ package dev.nereid.scheduler.sequence;
 
 import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.batch.EqualInputs;
+import dev.nereid.scheduler.queue.Deadline;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.QueuePosition;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -33,7 +34,7 @@ final class SequenceEntry implements QueuePosition, EqualInputs.Candidate {
 
     /** The deadline of its client; {@code null} for none. */
     @Nullable
-    Expiry deadline;
+    Deadline<Runnable> deadline;
 
     /**
      * Creates an entry that does not wait.

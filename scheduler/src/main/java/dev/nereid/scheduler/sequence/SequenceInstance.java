@@ -123,7 +123,7 @@ final class SequenceInstance implements Batcher {
 
     /** Removes the waiting requests of the sequences, which end. */
     List<ScheduledRequest> removeWaiting(SequenceEndReason reason) {
-        return table.removal().removeWaiting(slots, reason);
+        return table.removeWaiting(slots, reason);
     }
 
     // What the source of batches calls.
@@ -206,7 +206,7 @@ final class SequenceInstance implements Batcher {
 
     @Override
     public void lose(InstanceHandle instance) {
-        table.removal().endAll(slots);
+        table.endAll(slots);
     }
 
     @Override
@@ -221,16 +221,16 @@ final class SequenceInstance implements Batcher {
         }
         handle = null;
         retired = true;
-        table.removal().endAll(slots);
+        table.endAll(slots);
         takeEnded(instance);
-        return table.removal().deregister(this);
+        return table.deregister(this);
     }
 
     @Override
     public void availabilityChanged(long now) {
         if (handle != null) {
             table.placement().placeBacklog(); // nothing is free on it if it takes no batches
-            table.removal().refuseStranded();
+            table.refuseStranded();
             source.wake(now);
         }
     }

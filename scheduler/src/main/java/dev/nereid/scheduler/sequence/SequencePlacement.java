@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.sequence;
 
 import dev.nereid.api.statistics.SequenceEndReason;
+import dev.nereid.scheduler.queue.DeadlineHeap;
 import dev.nereid.scheduler.queue.SequenceUse;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,21 +17,24 @@ import org.jspecify.annotations.Nullable;
  */
 final class SequencePlacement {
     private final LongSupplier nanoTime;
-    private final SequenceTimes times;
-    private final SequenceList backlog = new SequenceList();
+    private final DeadlineHeap<Runnable> deadlines;
+    private final LiveSequence.Chain backlog = new LiveSequence.Chain();
     private final List<SequenceInstance> instances = new ArrayList<>();
 
-    /** The hold during which no instance takes a batch; {@code null} for none. */
-    private @Nullable SequenceHold hold;
+    /** {@code true} while no instance takes a batch, until as many requests wait as the next two say. */
+    private boolean held;
+
+    private int heldRequests;
+    private int heldBacklog;
 
     /**
      * Creates a placement without instances.
      *
-     * @param times the expiries of sequences in the backlog
+     * @param deadlines has the expiries of sequences in the backlog
      */
-    SequencePlacement(LongSupplier nanoTime, SequenceTimes times) {
+    SequencePlacement(LongSupplier nanoTime, DeadlineHeap<Runnable> deadlines) {
         this.nanoTime = nanoTime;
-        this.times = times;
+        this.deadlines = deadlines;
     }
 
     void register(SequenceInstance instance) {
@@ -60,7 +64,7 @@ final class SequencePlacement {
     }
 
     /** Returns the sequences that wait for a slot, the oldest one in front. */
-    SequenceList backlog() {
+    LiveSequence.Chain backlog() {
         return backlog;
     }
 
@@ -90,7 +94,7 @@ final class SequencePlacement {
 
     /** Gives a slot to a sequence that is in no list. */
     private void place(LiveSequence sequence, SequenceInstance instance, long now) {
-        times.remove(sequence.expiry);
+        deadlines.remove(sequence.expiry);
         sequence.expiry = null;
         instance.place(sequence);
         for (SequenceEntry entry = sequence.head(); entry != null; entry = entry.next) {
@@ -119,25 +123,45 @@ final class SequencePlacement {
         }
     }
 
-    /** Holds batches back until requests wait. */
+    /**
+     * Holds batches back until requests wait.
+     *
+     * @param requests the number of requests of sequences with a slot
+     * @param backlogged the number of requests in the backlog
+     */
     void hold(int requests, int backlogged) {
-        hold = requests == 0 && backlogged == 0 ? null : new SequenceHold(requests, backlogged);
+        heldRequests = requests;
+        heldBacklog = backlogged;
+        held = requests > 0 || backlogged > 0;
     }
 
     boolean isHeld() {
-        return hold != null;
+        return held;
     }
 
-    /** Ends the hold if enough requests wait. */
+    /**
+     * Ends the hold if enough requests wait.
+     *
+     * @param waiting the number of all requests that wait
+     */
     void checkHold(int waiting) {
-        if (hold != null && hold.isOver(waiting, backlog)) {
+        if (!held) {
+            return;
+        }
+        int behind = 0;
+        for (LiveSequence one = backlog.first(); one != null; one = one.next) {
+            for (SequenceEntry entry = one.head(); entry != null; entry = entry.next) {
+                behind++;
+            }
+        }
+        if (waiting - behind >= heldRequests && behind >= heldBacklog) {
             endHold();
         }
     }
 
     /** Ends the hold: all instances take batches. */
     void endHold() {
-        hold = null;
+        held = false;
         long now = nanoTime.getAsLong();
         for (SequenceInstance instance : instances) {
             instance.endHold();

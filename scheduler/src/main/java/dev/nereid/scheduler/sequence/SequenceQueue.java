@@ -4,9 +4,9 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.queue.ModelQueue;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.QueueLock;
-import dev.nereid.scheduler.queue.RequestIntake;
 import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.request.ModelScope;
@@ -31,11 +31,10 @@ import org.jspecify.annotations.Nullable;
  * its requests expires in the backlog, or if one of its requests is cancelled while it waits: that request and all
  * later ones are cancelled then, and earlier requests are executed. A stop ends sequences as soon as they are idle.
  */
-public final class SequenceQueue implements RequestIntake {
+public final class SequenceQueue implements ModelQueue {
     private final ModelScope model;
     private final SequencePlan plan;
     private final SequenceInputs inputs;
-    private final SequenceTimes times;
     private final Consumer<SequenceEntry> remover = this::remove;
     private final QueueLock lock = new QueueLock();
 
@@ -69,9 +68,13 @@ public final class SequenceQueue implements RequestIntake {
         this.plan = plan;
         this.inputs = new SequenceInputs(model, plan);
         this.isStep = !plan.batching().iterative() && !model.settings().decoupled();
-        this.times = new SequenceTimes(lock, timer, plan.maxIdleNanos(), this::onTimeout);
         this.table = new SequenceTable(
-                lock, model.nanoTime(), times, model.meter().sequenceEnds(), inputs::freeNullRequests);
+                lock,
+                model.nanoTime(),
+                timer,
+                plan.maxIdleNanos(),
+                model.meter().sequenceEnds(),
+                inputs::freeNullRequests);
         this.executions = new SequenceExecutions(
                 table,
                 lock,
@@ -211,15 +214,6 @@ public final class SequenceQueue implements RequestIntake {
                     table.cancel(sequence, entry);
                 }
             }
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private void onTimeout() {
-        lock.lock();
-        try {
-            table.expire();
         } finally {
             lock.unlock();
         }
@@ -398,7 +392,7 @@ public final class SequenceQueue implements RequestIntake {
 
     @Override
     public void close() {
-        times.close();
+        table.close();
         inputs.close();
     }
 

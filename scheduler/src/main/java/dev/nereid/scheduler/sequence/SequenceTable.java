@@ -5,6 +5,9 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.api.statistics.SequenceEndReason;
+import dev.nereid.scheduler.queue.Deadline;
+import dev.nereid.scheduler.queue.DeadlineHeap;
+import dev.nereid.scheduler.queue.DeadlineTimer;
 import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
@@ -13,6 +16,7 @@ import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.statistics.SequenceEnds;
+import dev.nereid.scheduler.time.Timer;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
@@ -39,14 +43,23 @@ final class SequenceTable {
 
     private final QueueLock lock;
     private final LongSupplier nanoTime;
-    private final SequenceTimes times;
     private final SequenceEnds ends;
+    private final DeadlineTimer timer;
+    private final long maxIdleNanos;
+
+    /**
+     * The sequences without a request, the one that ends first in front: all may be idle for the same time, so that the list
+     * has them in the order of their end.
+     */
+    private final LiveSequence.Chain idle = new LiveSequence.Chain();
+
+    /** The expiries of sequences in the backlog, and of requests with a deadline, with what happens then. */
+    private final DeadlineHeap<Runnable> deadlines = new DeadlineHeap<>();
 
     /** The sequences to which requests may be added. */
     private final Map<Sequence.Id, LiveSequence> live = new HashMap<>();
 
     private final SequencePlacement placement;
-    private final SequenceRemoval removal;
     private int waiting;
 
     /** The number of sequences that have not ended. */
@@ -66,28 +79,30 @@ final class SequenceTable {
     /**
      * Creates a table without sequences and instances.
      *
-     * @param times the expiries of sequences and requests
+     * @param timer one of its timeouts is held until the table is closed
+     * @param maxIdleNanos how long a sequence may have no request
      * @param ends counts the sequences that end
      * @param whenIdle frees memory that no sequence needs; called without the lock, whenever the last one has ended
      */
-    SequenceTable(QueueLock lock, LongSupplier nanoTime, SequenceTimes times, SequenceEnds ends, Runnable whenIdle) {
+    SequenceTable(
+            QueueLock lock,
+            LongSupplier nanoTime,
+            Timer timer,
+            long maxIdleNanos,
+            SequenceEnds ends,
+            Runnable whenIdle) {
         this.whenIdle = whenIdle;
         this.lock = lock;
         this.nanoTime = nanoTime;
-        this.times = times;
+        this.maxIdleNanos = maxIdleNanos;
         this.ends = ends;
-        this.placement = new SequencePlacement(nanoTime, times);
-        this.removal = new SequenceRemoval(this, placement);
+        this.placement = new SequencePlacement(nanoTime, deadlines);
+        this.timer = new DeadlineTimer(timer, this::onTimeout);
     }
 
     /** Returns the instances, their slots, and the backlog. */
     SequencePlacement placement() {
         return placement;
-    }
-
-    /** Returns the removal of sequences by instance. */
-    SequenceRemoval removal() {
-        return removal;
     }
 
     /**
@@ -144,7 +159,7 @@ final class SequenceTable {
     }
 
     private void append(LiveSequence sequence, SequenceEntry entry, long now) {
-        times.removeIdle(sequence);
+        idle.remove(sequence);
         sequence.append(entry);
         waiting++;
         if (entry.ends()) {
@@ -162,14 +177,17 @@ final class SequenceTable {
                 limit(sequence, entry, now);
             }
         }
-        removal.refuseStranded();
+        refuseStranded();
     }
 
     private void addDeadline(SequenceEntry entry) {
         OptionalLong deadline = entry.checked().options().deadlineNanos();
         if (deadline.isPresent()) {
-            entry.deadline = new Expiry(deadline.getAsLong(), () -> rejectLater(entry, SchedulerErrors.cancelled()));
-            times.add(entry.deadline);
+            entry.deadline = new Deadline<>(
+                    () -> rejectLater(entry, SchedulerErrors.cancelled()),
+                    Deadline.Cause.DEADLINE,
+                    deadline.getAsLong());
+            add(entry.deadline);
         }
     }
 
@@ -197,7 +215,7 @@ final class SequenceTable {
         if (!paused) { // else until its client reads, or front ends end a connection that does not
             resume(sequence, instance);
         }
-        removal.refuseStranded();
+        refuseStranded();
     }
 
     /** Ends the pause of a rescheduled request: its client reads. */
@@ -238,10 +256,10 @@ final class SequenceTable {
             return;
         }
         long nanos = now + TimeUnit.MICROSECONDS.toNanos(micros);
-        if (sequence.expiry == null || nanos - sequence.expiry.nanos < 0) {
-            times.remove(sequence.expiry);
-            sequence.expiry = new Expiry(nanos, () -> expire(sequence));
-            times.add(sequence.expiry);
+        if (sequence.expiry == null || nanos - sequence.expiry.nanos() < 0) {
+            deadlines.remove(sequence.expiry);
+            sequence.expiry = new Deadline<>(() -> expire(sequence), Deadline.Cause.TIMEOUT, nanos);
+            add(sequence.expiry);
         }
     }
 
@@ -316,7 +334,7 @@ final class SequenceTable {
     /** Ends the count of a request that is not in its sequence any more. */
     private void left(LiveSequence sequence, SequenceEntry entry) {
         waiting--;
-        times.remove(entry.deadline);
+        deadlines.remove(entry.deadline);
         entry.deadline = null;
         if (sequence.instance != null) {
             sequence.instance.count(entry.request(), -1);
@@ -340,8 +358,8 @@ final class SequenceTable {
             return;
         }
         sequence.finished = true;
-        times.removeIdle(sequence);
-        times.remove(sequence.expiry);
+        idle.remove(sequence);
+        deadlines.remove(sequence.expiry);
         placement.backlog().remove(sequence);
         unfinished--;
         SequenceEndReason reason = requireNonNull(sequence.reason);
@@ -389,7 +407,7 @@ final class SequenceTable {
         } else if (sequence.over || stopped) {
             endAfterWaiting(sequence, sequence.over ? SequenceEndReason.END : SequenceEndReason.UNLOADED);
         } else {
-            times.addIdle(sequence, now);
+            addIdle(sequence, now);
         }
     }
 
@@ -404,16 +422,73 @@ final class SequenceTable {
 
     // Time, and the end.
 
-    /** Ends the expired sequences, and rejects the expired requests. */
-    void expire() {
-        long now = nanoTime.getAsLong();
-        times.expire(now, sequence -> {
-            if (sequence.hasResponded()) { // its idle time begins with the end of its sender, or up to one later
-                times.addIdle(sequence, now);
-            } else {
-                endAfterWaiting(sequence, SequenceEndReason.IDLE);
+    private void add(Deadline<Runnable> deadline) {
+        deadlines.add(deadline);
+        scheduleNext();
+    }
+
+    /** Adds a sequence without a request, from now on. */
+    private void addIdle(LiveSequence sequence, long now) {
+        sequence.nanos = now + maxIdleNanos;
+        idle.add(sequence);
+        scheduleNext();
+    }
+
+    /** Ends the expired sequences, and rejects the expired requests. Called without the lock. */
+    private void onTimeout() {
+        lock.lock();
+        try {
+            timer.onTimeout();
+            long now = nanoTime.getAsLong();
+            for (LiveSequence first = firstIdle(); first != null && now - first.nanos >= 0; first = firstIdle()) {
+                idle.remove(first);
+                expireIdle(first, now);
             }
-        });
+            for (Deadline<Runnable> next = deadlines.peek();
+                    next != null && next.isPast(now);
+                    next = deadlines.peek()) {
+                deadlines.remove(next);
+                next.waiting().run();
+            }
+            scheduleNext();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void expireIdle(LiveSequence sequence, long now) {
+        if (sequence.hasResponded()) { // its idle time begins with the end of its sender, or up to one later
+            addIdle(sequence, now);
+        } else {
+            endAfterWaiting(sequence, SequenceEndReason.IDLE);
+        }
+    }
+
+    /** Returns the idle sequence that ends first; {@code null} if none ends. */
+    private @Nullable LiveSequence firstIdle() {
+        return maxIdleNanos < Deadline.NEVER ? idle.first() : null;
+    }
+
+    private void scheduleNext() {
+        LiveSequence first = firstIdle();
+        if (first != null) {
+            schedule(first.nanos);
+        }
+        Deadline<Runnable> next = deadlines.peek();
+        if (next != null) {
+            schedule(next.nanos());
+        }
+    }
+
+    private void schedule(long nanos) {
+        if (timer.reserve(nanos)) {
+            lock.later(() -> timer.schedule(nanos));
+        }
+    }
+
+    /** Closes the timeout; called once, without the lock. */
+    void close() {
+        timer.close();
     }
 
     boolean has(Sequence.Id id) {
@@ -461,29 +536,107 @@ final class SequenceTable {
     /** From now on, requests that wait for an instance that takes no batches are refused. */
     void leave() {
         leaving = true;
-        removal.refuseStranded();
-    }
-
-    boolean isLeaving() {
-        return leaving;
+        refuseStranded();
     }
 
     /** Ends idle sequences now, and others when they are idle. */
     void stop() {
         stopped = true;
-        for (LiveSequence one = times.idle().first();
-                one != null;
-                one = times.idle().first()) {
+        for (LiveSequence one = idle.first(); one != null; one = idle.first()) {
             endAfterWaiting(one, SequenceEndReason.UNLOADED);
         }
         placement.instances().forEach(instance -> instance.source().wakeAll());
         leave();
     }
 
+    // Instances that are gone, and the end of the model.
+
+    /** Removes the waiting requests of all sequences of an instance, which end. The caller completes the requests. */
+    List<ScheduledRequest> removeWaiting(Slots slots, SequenceEndReason reason) {
+        List<ScheduledRequest> removed = new ArrayList<>();
+        for (int slot = slots.limit() - 1; slot >= 0; slot--) {
+            LiveSequence sequence = slot < slots.limit() ? slots.get(slot) : null;
+            if (sequence != null && sequence.head() != null) {
+                removeAll(sequence, removed);
+                endAfterWaiting(sequence, reason);
+            }
+        }
+        return removed;
+    }
+
+    private void removeAll(LiveSequence sequence, List<ScheduledRequest> removed) {
+        for (SequenceEntry entry = sequence.head(); entry != null; entry = sequence.head()) {
+            unlink(sequence, entry);
+            removed.add(entry.request());
+        }
+    }
+
+    /** Ends all sequences of an instance that is gone, with an error for their requests. */
+    void endAll(Slots slots) {
+        for (int slot = slots.limit() - 1; slot >= 0; slot--) {
+            LiveSequence sequence = slot < slots.limit() ? slots.get(slot) : null;
+            if (sequence == null) {
+                continue;
+            }
+            for (SequenceEntry entry = sequence.head(); entry != null; entry = sequence.head()) {
+                unlink(sequence, entry);
+                rejectLater(entry, SequenceErrors.instanceGone(entry.checked(), sequence.id()));
+            }
+            endAfterWaiting(sequence, SequenceEndReason.INSTANCE_LOST);
+            if (sequence.instance != null) { // its last request is in execution
+                placement.vacate(sequence);
+            }
+        }
+    }
+
+    /**
+     * Refuses the requests that would wait in vain: the model is to be unloaded, and the instance of their sequence, or
+     * for the backlog every instance, takes no batches.
+     */
+    void refuseStranded() {
+        if (!leaving) {
+            return;
+        }
+        List<ScheduledRequest> stranded = new ArrayList<>(0);
+        if (placement.areAllUnavailable()) {
+            drainBacklog(stranded);
+        }
+        for (SequenceInstance instance : placement.instances()) {
+            if (instance.isUnavailable()) {
+                stranded.addAll(instance.removeWaiting(SequenceEndReason.UNLOADED));
+            }
+        }
+        stranded.forEach(request -> rejectLater(request, SchedulerErrors.stranded(request.checked())));
+    }
+
+    /** Removes an instance; returns the waiting requests if no instance is left for them. */
+    List<ScheduledRequest> deregister(SequenceInstance instance) {
+        placement.deregister(instance);
+        List<ScheduledRequest> left = new ArrayList<>();
+        if (!placement.hasInstances()) {
+            drainBacklog(left);
+        }
+        refuseStranded();
+        return left;
+    }
+
+    private void drainBacklog(List<ScheduledRequest> removed) {
+        LiveSequence.Chain backlog = placement.backlog();
+        for (LiveSequence one = backlog.first(); one != null; one = backlog.first()) {
+            removeAll(one, removed);
+            endAfterWaiting(one, SequenceEndReason.UNLOADED);
+        }
+    }
+
     /** Removes all waiting requests. Their sequences end. */
     List<ScheduledRequest> drain() {
         List<ScheduledRequest> removed = new ArrayList<>(waiting);
-        removal.drain(live.values(), removed);
+        drainBacklog(removed);
+        for (LiveSequence one : List.copyOf(live.values())) {
+            removeAll(one, removed);
+            endAfterWaiting(one, SequenceEndReason.UNLOADED);
+        }
+        placement.instances().forEach(instance -> removed.addAll(instance.removeWaiting(SequenceEndReason.UNLOADED)));
         return removed;
     }
 }

@@ -4,8 +4,8 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.queue.ModelQueue;
 import dev.nereid.scheduler.queue.OfferResult;
-import dev.nereid.scheduler.queue.RequestIntake;
 import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.request.ModelScope;
@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * its requests expires in the backlog, or if one of its requests is cancelled while it waits: that request and all
  * later ones are cancelled then, and earlier requests are executed. A stop ends sequences as soon as they are idle.
  */
-public final class SequenceQueue implements RequestIntake {
+public final class SequenceQueue implements ModelQueue {
     private final ModelScope model;
     private final SequencePlan plan;
     private final SequenceInputs inputs;

@@ -30,12 +30,13 @@ final class DeadlineHeapTest {
     @ParameterizedTest
     @ValueSource(longs = {0, Long.MAX_VALUE - 40, -40}) // the clock may overflow
     void keepsTheEarliestFirst(long start) {
-        DeadlineHeap heap = new DeadlineHeap();
-        List<Deadline> inside = new ArrayList<>();
+        DeadlineHeap<QueueEntry> heap = new DeadlineHeap<>();
+        List<Deadline<QueueEntry>> inside = new ArrayList<>();
         Random random = new Random(start);
         for (int i = 0; i < 5_000; i++) {
             if (inside.isEmpty() || random.nextInt(100) < (i % 200 < 100 ? 70 : 30)) {
-                Deadline deadline = new Deadline(entry, Deadline.Cause.TIMEOUT, start + random.nextInt(80));
+                Deadline<QueueEntry> deadline =
+                        new Deadline<>(entry, Deadline.Cause.TIMEOUT, start + random.nextInt(80));
                 heap.add(deadline);
                 inside.add(deadline);
             } else {
@@ -43,7 +44,7 @@ final class DeadlineHeapTest {
             }
 
             assertThat(heap.size()).isEqualTo(inside.size());
-            Deadline first = heap.peek();
+            Deadline<QueueEntry> first = heap.peek();
             if (inside.isEmpty()) {
                 assertThat(first).isNull();
             } else {

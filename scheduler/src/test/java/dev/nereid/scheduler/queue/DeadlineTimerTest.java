@@ -27,10 +27,10 @@ final class DeadlineTimerTest {
     @Test
     void schedulesALaterDeadlineAfterAFailure() {
         timer.failNext();
-        Deadline first = requireNonNull(deadlines.reserve(at(1)));
+        Deadline<QueueEntry> first = requireNonNull(deadlines.reserve(at(1)));
         assertThatThrownBy(() -> deadlines.schedule(first)).hasMessage("for a test");
 
-        Deadline second = requireNonNull(deadlines.reserve(at(2)));
+        Deadline<QueueEntry> second = requireNonNull(deadlines.reserve(at(2)));
         deadlines.schedule(second);
 
         assertThat(second.nanos()).isEqualTo(2);
@@ -39,7 +39,7 @@ final class DeadlineTimerTest {
         request.abandon();
     }
 
-    private Deadline at(long nanos) {
-        return new Deadline(new QueueEntry(request, null, _ -> {}), Deadline.Cause.TIMEOUT, nanos);
+    private Deadline<QueueEntry> at(long nanos) {
+        return new Deadline<>(new QueueEntry(request, null, _ -> {}), Deadline.Cause.TIMEOUT, nanos);
     }
 }

@@ -26,7 +26,7 @@ final class ExpiredRequestsTest {
     private final Queue<RuntimeException> failures = new ArrayDeque<>();
     private final ModelScope scope = Scopes.of(model, memory, this::now);
     private final List<RecordingObserver> observers = new ArrayList<>();
-    private final List<Deadline> expired = new ArrayList<>();
+    private final List<Deadline<QueueEntry>> expired = new ArrayList<>();
 
     private long now() {
         RuntimeException failure = failures.poll();
@@ -42,7 +42,7 @@ final class ExpiredRequestsTest {
             observers.add(observer);
             ScheduledRequest request =
                     new ScheduledRequest(scope, null, Requests.to(model, memory).of(1), observer, 0);
-            expired.add(new Deadline(new QueueEntry(request, null, _ -> {}), Deadline.Cause.TIMEOUT, 0));
+            expired.add(new Deadline<>(new QueueEntry(request, null, _ -> {}), Deadline.Cause.TIMEOUT, 0));
         }
     }
 
@@ -51,7 +51,7 @@ final class ExpiredRequestsTest {
         add(3);
         failures.add(new IllegalStateException("of a test"));
 
-        Deadline.rejectAll(expired);
+        QueueTimeouts.rejectAll(expired);
 
         assertThat(expired).isEmpty();
         observers

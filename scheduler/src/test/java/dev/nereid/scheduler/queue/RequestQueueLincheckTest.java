@@ -88,7 +88,7 @@ final class RequestQueueLincheckTest {
         @Operation(runOnce = true)
         public void take() {
             while (queue.source().poll(handle)) {
-                handle.expired.forEach(Deadline::rejectRequest);
+                handle.expired.forEach(QueueTimeouts::reject);
                 handle.expired.clear();
                 for (Executable taken : handle.taken) {
                     taken.request().complete(ResponseEvent.END);

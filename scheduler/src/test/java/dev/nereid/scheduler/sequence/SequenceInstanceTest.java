@@ -14,6 +14,7 @@ import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
 import dev.nereid.testkit.FakeClock;
 import dev.nereid.testkit.LeakCheckingMemory;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -67,11 +68,14 @@ final class SequenceInstanceTest {
 
     @Test
     void anActionThatWaitsUsesUpNoWakeUp() throws Exception {
-        SequencePlan plan = Plans.direct(2);
         ModelScope model = Scopes.of(SteppedSequences.settings(2), memory, clock);
-        SequenceTimes times = new SequenceTimes(lock, new TimeoutQueue(() -> {}), plan.maxIdleNanos(), () -> {});
-        SequenceTable table =
-                new SequenceTable(lock, clock, times, model.meter().sequenceEnds(), () -> {});
+        SequenceTable table = new SequenceTable(
+                lock,
+                clock,
+                new TimeoutQueue(() -> {}),
+                Duration.ofMinutes(1).toNanos(),
+                model.meter().sequenceEnds(),
+                () -> {});
         SequenceInstance[] instance = new SequenceInstance[1];
         instance[0] = new SequenceInstance(
                 table,
@@ -98,7 +102,7 @@ final class SequenceInstanceTest {
 
         assertThat(taken.get(20, TimeUnit.SECONDS)).isTrue();
         assertThat(handle.ended()).hasSize(1);
-        times.close();
+        table.close();
         memory.close();
     }
 }
