@@ -57,7 +57,12 @@ class SequenceStressIT {
     private static final long PERIOD_MILLIS = Math.min(300, 8 * REQUESTS);
 
     private static final long TIMEOUT_SECONDS = 120;
+    /** Ends the sequences that clients leave half way. */
     private static final String IDLE = "max_sequence_idle_microseconds: 3000000 ";
+
+    /** Ends none, however slow a busy machine is. */
+    private static final String LONG_IDLE = "max_sequence_idle_microseconds: 120000000 ";
+
     private static final String DIRECT = "direct { }";
     private static final String OLDEST = "oldest { max_candidate_sequences: 64 }";
 
@@ -69,7 +74,7 @@ class SequenceStressIT {
     @ParameterizedTest
     @ValueSource(strings = {DIRECT, OLDEST})
     void everySumIsExact(String strategy) throws Exception {
-        try (TestServer server = TestServer.open(NereidServer.start(TestServer.of(models(strategy))))) {
+        try (TestServer server = TestServer.open(NereidServer.start(TestServer.of(models(IDLE + strategy))))) {
             run(server::grpc, new SequenceClient.Load(MODEL, SEQUENCES, REQUESTS, false, false), () -> {});
 
             assertNothingLeft(server, strategy);
@@ -79,7 +84,7 @@ class SequenceStressIT {
     @ParameterizedTest
     @ValueSource(strings = {DIRECT, OLDEST})
     void everySumIsExactDuringReloads(String strategy) throws Exception {
-        Repository models = models(strategy);
+        Repository models = models(IDLE + strategy);
         try (TestServer server =
                 TestServer.open(NereidServer.start(TestServer.of(models).with(o -> o.explicit(MODEL))))) {
             run(server::grpc, new SequenceClient.Load(MODEL, SEQUENCES, REQUESTS, true, false), () -> reload(server));
@@ -91,7 +96,8 @@ class SequenceStressIT {
     @ParameterizedTest
     @ValueSource(strings = {DIRECT, OLDEST})
     void everyRequestIsAnsweredOrRefusedWhenTheServerStops(String strategy) throws Exception {
-        try (InstalledServer server = InstalledServer.serve(models(strategy).directory())) {
+        try (InstalledServer server =
+                InstalledServer.serve(models(LONG_IDLE + strategy).directory())) {
             String address = server.address("gRPC");
             run(
                     () -> Grpc.newChannelBuilder(address, InsecureChannelCredentials.create())
@@ -108,9 +114,9 @@ class SequenceStressIT {
         }
     }
 
-    private Repository models(String strategy) {
+    private Repository models(String batching) {
         Repository models = new Repository(directory);
-        new AccumulatorModel("BOOL", "UINT64", false).addTo(models, MODEL, IDLE + strategy, MAX_BATCH_SIZE, INSTANCES);
+        new AccumulatorModel("BOOL", "UINT64", false).addTo(models, MODEL, batching, MAX_BATCH_SIZE, INSTANCES);
         return models;
     }
 
