@@ -36,6 +36,14 @@ public interface Batcher {
     /** Returns how long the waiting requests may wait for others. Called only if there are any. */
     long waitNanos(long now);
 
+    /**
+     * Returns whether a request that is added may have waited for longer than the requests that wait already, as with one of
+     * a sequence that gets a slot.
+     */
+    default boolean mayWaitLess() {
+        return false;
+    }
+
     /** Returns the maximum number of batches that the waiting requests make. */
     long batches();
 

@@ -54,6 +54,9 @@ final class IdleInstances {
     private final Batcher batcher;
     private @Nullable InstanceHandle leader;
 
+    /** The time at which the leader wakes. */
+    private long leaderNanos;
+
     /** The instance that became idle last; head of a linked list. */
     private @Nullable InstanceHandle idle;
 
@@ -111,13 +114,13 @@ final class IdleInstances {
             end = batcher.take(handle, now);
         }
         batcher.takeEnded(handle);
-        if (!batcher.isPlain() && batcher.isStopped()) {
-            wakeAll(); // instances that waited for a batch being formed check whether requests are left
-        }
         boolean found = !handle.taken.isEmpty()
                 || !handle.expired.isEmpty()
                 || !handle.ended().isEmpty();
         if (found) {
+            if (!batcher.isPlain() && batcher.isStopped()) {
+                wakeAll(); // instances that waited for a batch being formed check whether requests are left
+            }
             wakeOne(end);
         }
         return found;
@@ -130,9 +133,14 @@ final class IdleInstances {
         }
         if (leader == null) {
             wakeFirst(batcher.batches());
-        } else if (batcher.mayHaveBatch(now)) {
+        } else if (batcher.mayHaveBatch(now) || sleepsTooLong(now)) {
             wake(leader);
         }
+    }
+
+    /** Returns whether requests have waited for longer than those for which the leader sleeps. */
+    private boolean sleepsTooLong(long now) {
+        return batcher.mayWaitLess() && now + batcher.waitNanos(now) - leaderNanos < 0;
     }
 
     /**
@@ -520,8 +528,13 @@ final class IdleInstances {
      * Waits for work. The instance waits as the leader for a limited time if there is none, or else until it is woken.
      */
     void await(InstanceHandle handle, long now) {
+        if (lock.runLater()) { // before the instance waits: an action may fail
+            return;
+        }
         if (leader == null && batcher.needsLeader() && !handle.isFull()) {
-            lead(handle, batcher.waitNanos(now));
+            long nanos = batcher.waitNanos(now);
+            leaderNanos = now + nanos;
+            lead(handle, nanos);
         } else {
             idle(handle, now);
         }

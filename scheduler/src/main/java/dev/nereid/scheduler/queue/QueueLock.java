@@ -101,12 +101,15 @@ public final class QueueLock extends ReentrantLock {
      *
      * @return whether there were any
      */
-    private boolean runLater() {
+    boolean runLater() {
         if (later.isEmpty()) {
             return false;
         }
-        unlock();
-        lock();
+        try {
+            unlock();
+        } finally {
+            lock();
+        }
         return true;
     }
 

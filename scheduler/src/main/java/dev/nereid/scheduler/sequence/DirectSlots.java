@@ -60,7 +60,8 @@ final class DirectSlots implements SlotStrategy {
 
     @Override
     public long waitNanos(long now) {
-        return remainingDelay(now, false);
+        long delay = remainingDelay(now, false);
+        return delay == Long.MAX_VALUE ? 0 : delay; // the requests were cancelled meanwhile
     }
 
     /** Returns how long the requests have to wait for others; {@link Long#MAX_VALUE} if there are none. */

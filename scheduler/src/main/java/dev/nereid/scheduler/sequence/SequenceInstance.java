@@ -90,8 +90,12 @@ final class SequenceInstance implements Batcher {
     void vacate(LiveSequence sequence) {
         slots.vacate(sequence.slot, sequence);
         sequence.instance = null;
-        if (!mayHaveWork()) {
-            source.wakeAll();
+        if (!mayHaveWork()) { // ever
+            if (retired) {
+                source.wakeForEnded(); // its thread ends it, which may have to be started
+            } else {
+                source.wakeAll();
+            }
         }
     }
 
@@ -159,6 +163,11 @@ final class SequenceInstance implements Batcher {
     @Override
     public long waitNanos(long now) {
         return strategy.waitNanos(now);
+    }
+
+    @Override
+    public boolean mayWaitLess() {
+        return !isEmpty();
     }
 
     @Override

@@ -545,7 +545,11 @@ final class SequenceTable {
         for (LiveSequence one = idle.first(); one != null; one = idle.first()) {
             endAfterWaiting(one, SequenceEndReason.UNLOADED);
         }
-        placement.instances().forEach(instance -> instance.source().wakeAll());
+        long now = nanoTime.getAsLong();
+        for (SequenceInstance instance : placement.instances()) {
+            instance.source().wakeAll();
+            instance.source().wake(now); // held requests may be taken now
+        }
         leave();
     }
 
