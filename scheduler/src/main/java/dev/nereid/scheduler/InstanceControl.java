@@ -2,10 +2,9 @@ package dev.nereid.scheduler;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.client.RunningExecution;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.queue.SequenceUse;
-import dev.nereid.spi.ModelInstance;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -35,7 +34,7 @@ public interface InstanceControl {
      *     old ones serve on
      * @throws InterruptedException if the thread is interrupted during the warm-up; has the same effect as a failure
      */
-    void replace(List<InstanceSlot> added, Collection<ModelInstance> removed, List<WarmupSample> warmup)
+    void replace(List<Instance> added, Collection<Instance> removed, List<WarmupSample> warmup)
             throws InterruptedException;
 
     /**
@@ -46,7 +45,7 @@ public interface InstanceControl {
      * @param nanos how long to wait
      * @return whether they are closed; {@code false} also after an interrupt, which stays set
      */
-    boolean awaitClosed(Collection<ModelInstance> removed, long nanos);
+    boolean awaitClosed(Collection<Instance> removed, long nanos);
 
     /**
      * Ends current and later warm-ups after their current executions: {@link #awaitWarm} and {@link #replace} fail

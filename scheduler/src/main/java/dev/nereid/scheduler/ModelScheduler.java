@@ -21,10 +21,9 @@ import dev.nereid.scheduler.client.WaitingCalls;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.ExecutionWatch;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.InstanceThreads;
 import dev.nereid.scheduler.instance.InstanceWorker;
-import dev.nereid.scheduler.instance.ManagedInstance;
 import dev.nereid.scheduler.instance.ModelReadiness;
 import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.instance.WarmupSample;
@@ -44,7 +43,6 @@ import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.spi.BatchingStrategy;
-import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Sequence;
 import java.util.Collection;
@@ -117,7 +115,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
 
     /** Creates a worker for each instance. All are registered with the queue before the first one starts. */
     private ModelScheduler(
-            ModelPlan plan, List<ManagedInstance> instances, SchedulerEnvironment environment, ModelMeter meter) {
+            ModelPlan plan, List<Instance> instances, SchedulerEnvironment environment, ModelMeter meter) {
         ModelSettings settings = plan.settings();
         BatchingPolicy policy = plan.policy();
         this.model = new ModelScope(
@@ -220,7 +218,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         queue.endHold();
     }
 
-    private WorkerGroup firstGroup(List<ManagedInstance> instances, List<WarmupSample> warmup) {
+    private WorkerGroup firstGroup(List<Instance> instances, List<WarmupSample> warmup) {
         try {
             return group(instances, warmup);
         } catch (RuntimeException e) { // this scheduler is never closed
@@ -229,7 +227,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         }
     }
 
-    private WorkerGroup group(List<ManagedInstance> instances, List<WarmupSample> warmup) {
+    private WorkerGroup group(List<Instance> instances, List<WarmupSample> warmup) {
         return WorkerGroup.of(scope, instances, traits, _ -> queue.source(), executions, warmup);
     }
 
@@ -241,7 +239,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
      * @param environment the services of the server
      * @return the scheduler, which accepts requests at once
      */
-    public static ModelScheduler start(ModelPlan plan, List<InstanceSlot> instances, SchedulerEnvironment environment) {
+    public static ModelScheduler start(ModelPlan plan, List<Instance> instances, SchedulerEnvironment environment) {
         return start(
                 plan,
                 instances,
@@ -263,19 +261,17 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
      *     instance
      */
     public static ModelScheduler start(
-            ModelPlan plan, List<InstanceSlot> instances, SchedulerEnvironment environment, ModelMeter meter) {
+            ModelPlan plan, List<Instance> instances, SchedulerEnvironment environment, ModelMeter meter) {
         if (instances.isEmpty()) {
             closeStrategy(plan);
             throw new IllegalArgumentException("instances: none (expected: at least one)");
         }
-        List<ManagedInstance> owned =
-                instances.stream().map(ManagedInstance::new).toList();
         ModelScheduler scheduler;
         try {
-            owned.forEach(instance -> instance.register(environment.rateLimiter()));
-            scheduler = new ModelScheduler(plan, owned, environment, meter);
+            instances.forEach(instance -> instance.register(environment.rateLimiter()));
+            scheduler = new ModelScheduler(plan, instances, environment, meter);
         } catch (RuntimeException e) { // such as a wrong plan: no worker closes the instances
-            owned.reversed().forEach(ManagedInstance::close);
+            instances.reversed().forEach(Instance::close);
             closeStrategy(plan);
             throw e;
         }
@@ -309,15 +305,14 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     }
 
     @Override
-    public void replace(List<InstanceSlot> added, Collection<ModelInstance> removed, List<WarmupSample> warmup)
+    public void replace(List<Instance> added, Collection<Instance> removed, List<WarmupSample> warmup)
             throws InterruptedException {
-        List<ManagedInstance> owned = added.stream().map(ManagedInstance::new).toList();
         WorkerGroup group;
         try {
-            owned.forEach(instance -> instance.register(rateLimiter));
-            group = group(owned, warmup);
+            added.forEach(instance -> instance.register(rateLimiter));
+            group = group(added, warmup);
         } catch (RuntimeException e) { // no worker closes the instances
-            owned.reversed().forEach(ManagedInstance::close);
+            added.reversed().forEach(Instance::close);
             throw e;
         }
         replacing = group.warmup();
@@ -335,12 +330,12 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     }
 
     @Override
-    public boolean awaitClosed(Collection<ModelInstance> removed, long nanos) {
+    public boolean awaitClosed(Collection<Instance> removed, long nanos) {
         return threads.awaitRetired(anyOf(removed), nanos);
     }
 
     /** Returns whether a worker runs one of some instances. */
-    private static Predicate<InstanceWorker> anyOf(Collection<ModelInstance> instances) {
+    private static Predicate<InstanceWorker> anyOf(Collection<Instance> instances) {
         return worker -> instances.stream().anyMatch(worker::has);
     }
 

@@ -6,7 +6,7 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.cache.CacheAccess;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.scheduler.rate.RateLimitRegistration;
 import dev.nereid.scheduler.rate.RateLimiter;
@@ -196,7 +196,7 @@ final class AbandonTest {
             });
             ModelScheduler scheduler = ModelScheduler.start(
                     new ModelPlan(model(true), BatchingPolicy.NONE),
-                    List.of(new InstanceSlot("i0", Device.CPU, talkative)),
+                    List.of(new Instance("i0", Device.CPU, talkative)),
                     new SchedulerEnvironment(memory, System::nanoTime, timer));
             RecordingObserver observer = submit(scheduler, "a");
             begun.await();
@@ -223,7 +223,7 @@ final class AbandonTest {
         held.stage(() -> {});
         ModelScheduler scheduler = ModelScheduler.start(
                 new ModelPlan(model(false), BatchingPolicy.NONE),
-                List.of(new InstanceSlot("i0", Device.CPU, instance, all, ThreadPlacement.ANYWHERE)),
+                List.of(new Instance("i0", Device.CPU, instance, all, ThreadPlacement.ANYWHERE)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer).with(limiter));
         RecordingObserver observer = submit(scheduler, "a");
         Threads.await("an instance waits", () -> limiter.waiting() > 0);
@@ -281,7 +281,7 @@ final class AbandonTest {
             FakeInstance quick = new FakeInstance(batch -> deferred.add(batch.defer()));
             ModelScheduler scheduler = ModelScheduler.start(
                     new ModelPlan(model(false), BatchingPolicy.NONE),
-                    List.of(new InstanceSlot("i0", Device.CPU, quick)),
+                    List.of(new Instance("i0", Device.CPU, quick)),
                     new SchedulerEnvironment(memory, System::nanoTime, timer));
             List<RecordingObserver> received = new CopyOnWriteArrayList<>();
             Thread client = Thread.ofPlatform().start(() -> {
@@ -323,7 +323,7 @@ final class AbandonTest {
     private ModelScheduler start(ModelSettings model, Optional<CacheAccess> cache) {
         return ModelScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE),
-                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                List.of(new Instance("i0", Device.CPU, instance)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer).with(cache));
     }
 

@@ -11,8 +11,8 @@ import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.instance.ExecutionTraits;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.InstanceThreads;
-import dev.nereid.scheduler.instance.ManagedInstance;
 import dev.nereid.scheduler.instance.WorkerGroup;
 import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.queue.BoundSource;
@@ -46,9 +46,9 @@ final class BoundScheduler implements Scheduler, Continuations.Target {
     /** Starts a scheduler; the thread of an instance starts with the first request of a sequence on it. */
     BoundScheduler(ModelSettings settings, TensorMemory memory, List<FakeInstance> instances) {
         model = Scopes.of(settings, memory, System::nanoTime);
-        List<ManagedInstance> managed = new ArrayList<>();
+        List<Instance> managed = new ArrayList<>();
         for (FakeInstance instance : instances) {
-            managed.add(new ManagedInstance(SteppedScheduler.slot("i" + managed.size(), instance, RateProfile.NONE)));
+            managed.add(SteppedScheduler.slot("i" + managed.size(), instance, RateProfile.NONE));
             sources.add(new BoundSource(model));
         }
         ExecutionScope scope = ExecutionScope.of(model, AcceptedMemory.HOST, ExecutionScope.DIRECT_CALLBACKS)

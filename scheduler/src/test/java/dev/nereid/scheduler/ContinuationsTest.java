@@ -8,7 +8,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ResponseDelivery;
 import dev.nereid.scheduler.time.TimerThread;
@@ -304,7 +304,7 @@ final class ContinuationsTest {
         try (ModelScheduler a = start("a", first, false);
                 ModelScheduler b = TriedScheduler.start(
                         plan,
-                        List.of(new InstanceSlot("i0", Device.CPU, second)),
+                        List.of(new Instance("i0", Device.CPU, second)),
                         new SchedulerEnvironment(memory, System::nanoTime, timer).with(Optional.of(access)));
                 RecordingObserver cancelled = new RecordingObserver();
                 RecordingObserver next = new RecordingObserver()) {
@@ -333,7 +333,7 @@ final class ContinuationsTest {
         try (ModelScheduler a = start("a", first, false);
                 ModelScheduler b = TriedScheduler.start(
                         new ModelPlan(model, new BatchingPolicy(true, List.of(), 0)),
-                        List.of(new InstanceSlot("i0", Device.CPU, answering)),
+                        List.of(new Instance("i0", Device.CPU, answering)),
                         new SchedulerEnvironment(memory, System::nanoTime, timer));
                 RecordingObserver cancelled = new RecordingObserver();
                 RecordingObserver next = new RecordingObserver()) {
@@ -393,7 +393,7 @@ final class ContinuationsTest {
         return TriedScheduler.start(
                 new ModelPlan(settings(name), new BatchingPolicy(true, List.of(), 0))
                         .with(new ExecutionTraits(name, false, isShort)),
-                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                List.of(new Instance("i0", Device.CPU, instance)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
     }
 

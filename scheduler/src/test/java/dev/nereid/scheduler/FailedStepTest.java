@@ -6,7 +6,7 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -148,7 +148,7 @@ final class FailedStepTest {
                 new ModelPlan(settings(name, maxBatch), new BatchingPolicy(true, List.of(), 0, false, priorities))
                         .with(new ExecutionTraits(name, false, true))
                         .with(EarlyThreads.WARMUP),
-                List.of(new InstanceSlot("i0", Device.CPU, executing)),
+                List.of(new Instance("i0", Device.CPU, executing)),
                 new SchedulerEnvironment(memory, name.equals("outer") ? System::nanoTime : this::now, timer)
                         .withSchedulerDelay(new SchedulerDelay(delay, 0)));
         Threads.awaitIdle(Threads.named("instance/" + name + "/1/i0"));

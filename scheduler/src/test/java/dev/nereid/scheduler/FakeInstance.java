@@ -1,7 +1,13 @@
 package dev.nereid.scheduler;
 
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.InstanceAvailability;
+import dev.nereid.scheduler.instance.ThreadPlacement;
+import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.spi.Batch;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.Sequence;
@@ -9,12 +15,14 @@ import dev.nereid.spi.SequenceEnd;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /** An instance whose behavior a test determines. It detects calls by two threads, and calls after its end. */
 public final class FakeInstance implements ModelInstance {
@@ -33,10 +41,24 @@ public final class FakeInstance implements ModelInstance {
     private final AtomicBoolean inside = new AtomicBoolean();
     private final AtomicInteger closed = new AtomicInteger();
     private final AtomicInteger overdue = new AtomicInteger();
+    private volatile @Nullable Instance scheduled;
     private volatile Supplier<CompletionStage<Void>> readiness = () -> CompletableFuture.completedStage(null);
 
     public FakeInstance(Execution execution) {
         this.execution = execution;
+    }
+
+    /** Returns a new instance for a scheduler, of which this is the backend's object. It runs anywhere. */
+    public Instance as(String name, Device device, RateProfile rate) {
+        Instance created = new Instance(
+                name, device, Optional.empty(), this, rate, ThreadPlacement.ANYWHERE, availability, this::close);
+        scheduled = created;
+        return created;
+    }
+
+    /** Returns the last instance that was made {@linkplain #as of this}. */
+    public Instance scheduled() {
+        return requireNonNull(scheduled);
     }
 
     /** Copies {@code IN} to {@code OUT}, for the whole batch. */

@@ -3,7 +3,7 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.DataType;
@@ -104,9 +104,9 @@ final class LateStartStressTest {
 
     private ModelScheduler start(
             List<FakeInstance> instances, boolean shortExecutions, SchedulerEnvironment environment) {
-        List<InstanceSlot> slots = new ArrayList<>();
+        List<Instance> slots = new ArrayList<>();
         for (FakeInstance instance : instances) {
-            slots.add(new InstanceSlot("i" + slots.size(), Device.CPU, instance));
+            slots.add(new Instance("i" + slots.size(), Device.CPU, instance));
         }
         return TriedScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(new ExecutionTraits("copy", false, shortExecutions)),

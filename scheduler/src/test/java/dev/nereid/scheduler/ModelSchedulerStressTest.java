@@ -7,7 +7,7 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;
 import dev.nereid.scheduler.time.TimerThread;
@@ -85,7 +85,7 @@ final class ModelSchedulerStressTest {
         ModelScheduler scheduler = TriedScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(dynamic, List.of(4, 8), delayNanos, ordered, PRIORITIES))
                         .with(new ExecutionTraits("moody", false, shortExecutions)),
-                List.of(new InstanceSlot("one", Device.CPU, one), new InstanceSlot("two", Device.CPU, two)),
+                List.of(new Instance("one", Device.CPU, one), new Instance("two", Device.CPU, two)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
         List<Thread> submitters = new ArrayList<>();
         CountDownLatch nearlyDone = new CountDownLatch(SUBMITTERS);

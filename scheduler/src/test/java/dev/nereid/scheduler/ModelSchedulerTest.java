@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
@@ -125,7 +125,7 @@ final class ModelSchedulerTest {
         FakeInstance inner = new FakeInstance(batch -> deferred.add(batch.defer()));
         ModelScheduler scheduler = ModelScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE),
-                List.of(new InstanceSlot("i0", Device.CPU, new ClosingOn(inner, closedBy))),
+                List.of(new Instance("i0", Device.CPU, new ClosingOn(inner, closedBy))),
                 environment());
         RecordingObserver observer = new RecordingObserver();
         scheduler.submit(request("a"), observer);
@@ -154,11 +154,11 @@ final class ModelSchedulerTest {
 
     /** Returns the instance threads after the start of a model with four instances. */
     private List<String> threadsOf(List<WarmupSample> warmup) {
-        List<InstanceSlot> slots = List.of(
-                new InstanceSlot("a", Device.CPU, new FakeInstance(FakeInstance::copy)),
-                new InstanceSlot("b", Device.CPU, new FakeInstance(FakeInstance::copy)),
-                new InstanceSlot("c", new Device(Device.Kind.GPU, 0), new FakeInstance(FakeInstance::copy)),
-                new InstanceSlot("d", new Device(Device.Kind.GPU, 0), new FakeInstance(FakeInstance::copy)));
+        List<Instance> slots = List.of(
+                new Instance("a", Device.CPU, new FakeInstance(FakeInstance::copy)),
+                new Instance("b", Device.CPU, new FakeInstance(FakeInstance::copy)),
+                new Instance("c", new Device(Device.Kind.GPU, 0), new FakeInstance(FakeInstance::copy)),
+                new Instance("d", new Device(Device.Kind.GPU, 0), new FakeInstance(FakeInstance::copy)));
 
         List<String> started;
         try (ModelScheduler scheduler =
@@ -240,8 +240,8 @@ final class ModelSchedulerTest {
         };
         List<FakeInstance> instances =
                 Stream.generate(() -> new FakeInstance(execution)).limit(4).toList();
-        List<InstanceSlot> slots = instances.stream()
-                .map(instance -> new InstanceSlot("i", Device.CPU, instance))
+        List<Instance> slots = instances.stream()
+                .map(instance -> new Instance("i", Device.CPU, instance))
                 .toList();
         List<RecordingObserver> observers = new ArrayList<>();
 
@@ -365,8 +365,7 @@ final class ModelSchedulerTest {
     void closesTheInstancesWhenItCannotStart() {
         FakeInstance one = new FakeInstance(batch -> {});
         FakeInstance other = new FakeInstance(batch -> {});
-        List<InstanceSlot> slots =
-                List.of(new InstanceSlot("i0", Device.CPU, one), new InstanceSlot("i1", Device.CPU, other));
+        List<Instance> slots = List.of(new Instance("i0", Device.CPU, one), new Instance("i1", Device.CPU, other));
 
         assertThatNullPointerException().isThrownBy(() -> ModelScheduler.start(null, slots, environment()));
 
@@ -378,7 +377,7 @@ final class ModelSchedulerTest {
     private ModelScheduler start(FakeInstance instance) {
         return ModelScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(true, List.of(), 0)),
-                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                List.of(new Instance("i0", Device.CPU, instance)),
                 environment());
     }
 

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
@@ -14,7 +14,6 @@ import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
-import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Shape;
@@ -99,11 +98,11 @@ final class ReexecutionStressTest {
                 .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
                 .build();
         List<FakeInstance> instances = new ArrayList<>();
-        List<InstanceSlot> slots = new ArrayList<>();
+        List<Instance> slots = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
             FakeInstance instance = new FakeInstance(batch -> execute(batch, decoupled));
             instances.add(instance);
-            slots.add(new InstanceSlot("i" + i, Device.CPU, instance));
+            slots.add(new Instance("i" + i, Device.CPU, instance));
         }
         ModelScheduler scheduler = TriedScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(true, List.of(), 0))
@@ -115,8 +114,7 @@ final class ReexecutionStressTest {
         Thread client = Thread.ofPlatform().start(() -> submit(scheduler, model, observers));
         spin();
         if (end == End.RETIRE) {
-            List<ModelInstance> first = List.of(instances.getFirst());
-            scheduler.replace(List.of(), first, List.of());
+            scheduler.replace(List.of(), slots.subList(0, 1), List.of());
         } else if (end == End.ABANDON) {
             scheduler.abandon();
         }

@@ -8,7 +8,7 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;
@@ -601,7 +601,7 @@ final class ReexecutionTest {
                         new ModelPlan(model(false), BatchingPolicy.NONE)
                                 .with(List.of(sample))
                                 .withIterative(true),
-                        List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                        List.of(new Instance("i0", Device.CPU, instance)),
                         new SchedulerEnvironment(memory, System::nanoTime, timer))) {
             scheduler.awaitWarm();
         }
@@ -623,7 +623,7 @@ final class ReexecutionTest {
                     new ModelPlan(model(false), BatchingPolicy.NONE)
                             .withIterative(true)
                             .with(EarlyThreads.WARMUP),
-                    List.of(new InstanceSlot("i0", Device.CPU, instance), new InstanceSlot("i1", Device.CPU, other)),
+                    List.of(new Instance("i0", Device.CPU, instance), new Instance("i1", Device.CPU, other)),
                     new SchedulerEnvironment(memory, System::nanoTime, timer));
             RecordingObserver observer = submit(scheduler);
             Threads.await("deferred", () -> !deferred.isEmpty());
@@ -658,7 +658,7 @@ final class ReexecutionTest {
         try (TimerThread timer = new TimerThread(System::nanoTime)) {
             ModelScheduler scheduler = ModelScheduler.start(
                     new ModelPlan(model(false), BatchingPolicy.NONE).withIterative(true),
-                    List.of(new InstanceSlot("i0", Device.CPU, instance), new InstanceSlot("i1", Device.CPU, other)),
+                    List.of(new Instance("i0", Device.CPU, instance), new Instance("i1", Device.CPU, other)),
                     new SchedulerEnvironment(memory, System::nanoTime, timer));
             RecordingObserver lost = submit(scheduler);
             Latches.await(entered);

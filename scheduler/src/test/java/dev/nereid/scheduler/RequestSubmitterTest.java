@@ -3,7 +3,7 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.cache.CacheAccess;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
@@ -82,7 +82,7 @@ final class RequestSubmitterTest {
                 .with(Optional.of(new CacheAccess(cache, Runnable::run)));
         BatchingPolicy policy = new BatchingPolicy(batches, List.of(), 0, false, PriorityPolicy.NONE);
         return ModelScheduler.start(
-                new ModelPlan(model, policy), List.of(new InstanceSlot("i0", Device.CPU, instance)), environment);
+                new ModelPlan(model, policy), List.of(new Instance("i0", Device.CPU, instance)), environment);
     }
 
     private RecordingObserver submit(ModelScheduler scheduler, String id) {

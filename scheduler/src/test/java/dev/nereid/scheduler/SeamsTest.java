@@ -12,7 +12,7 @@ import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.statistics.InferenceTimings;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
@@ -142,9 +142,9 @@ final class SeamsTest {
                 continue;
             }
             Device device = seam == Seam.DEVICE ? new Device(Device.Kind.GPU, GPU0.deviceId()) : Device.CPU;
-            List<InstanceSlot> slots = new ArrayList<>();
+            List<Instance> slots = new ArrayList<>();
             for (FakeInstance instance : instances) {
-                slots.add(new InstanceSlot("i" + slots.size(), device, instance));
+                slots.add(new Instance("i" + slots.size(), device, instance));
             }
             ExecutionTraits traits = new ExecutionTraits(seam.name(), false, seam == Seam.SHORT).withMaxDeferred(4);
             schedulers.put(

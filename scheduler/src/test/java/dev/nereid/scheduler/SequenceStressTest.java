@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.RequestOptions;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.sequence.InitialState;
 import dev.nereid.scheduler.sequence.SequencePlan;
@@ -88,7 +88,7 @@ final class SequenceStressTest {
     })
     void eachSequenceIsAnsweredInOrder(
             boolean direct, long delayNanos, boolean shortExecutions, boolean areThreadsEnding) throws Exception {
-        List<InstanceSlot> instances = new ArrayList<>();
+        List<Instance> instances = new ArrayList<>();
         for (int i = 0; i < INSTANCES; i++) {
             instances.add(
                     SteppedScheduler.slot("i" + i, new FakeInstance(SequenceStressTest::addUp), RateProfile.NONE));

@@ -10,9 +10,8 @@ import dev.nereid.scheduler.instance.DeviceInstances;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.instance.DirectTrial;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.InstanceWorker;
-import dev.nereid.scheduler.instance.ManagedInstance;
 import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.queue.OfferResult;
@@ -148,23 +147,22 @@ public final class SteppedScheduler {
         }
     }
 
-    /** Creates a slot for an instance that runs anywhere. */
-    public static InstanceSlot slot(String name, FakeInstance instance, RateProfile rate) {
-        return new InstanceSlot(name, Device.CPU, instance, rate, ThreadPlacement.ANYWHERE, instance.availability);
+    /** Creates an instance that runs anywhere. */
+    public static Instance slot(String name, FakeInstance instance, RateProfile rate) {
+        return instance.as(name, Device.CPU, rate);
     }
 
     /** Adds a worker for an instance on a device. */
     public void add(Device device, FakeInstance instance) {
         add(
                 ExecutionLimiter.OFF,
-                List.of(new InstanceSlot(
+                List.of(new Instance(
                         "i" + workers.size(), device, instance, RateProfile.NONE, ThreadPlacement.ANYWHERE)));
     }
 
     /** Adds a worker for some instances that share a thread. */
-    public InstanceWorker add(ExecutionLimiter limiter, List<InstanceSlot> slots) {
-        List<ManagedInstance> instances =
-                slots.stream().map(ManagedInstance::new).toList();
+    public InstanceWorker add(ExecutionLimiter limiter, List<Instance> slots) {
+        List<Instance> instances = slots.stream().toList();
         instances.forEach(instance -> instance.register(limiter));
         Warmup none = new Warmup(scope, List.of(), 1);
         InstanceWorker worker = new InstanceWorker(

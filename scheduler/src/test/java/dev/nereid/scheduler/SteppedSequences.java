@@ -10,7 +10,6 @@ import dev.nereid.scheduler.instance.DeviceInstances;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceWorker;
-import dev.nereid.scheduler.instance.ManagedInstance;
 import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.ModelQueue;
@@ -168,8 +167,7 @@ public final class SteppedSequences implements AutoCloseable {
         FakeInstance instance = new FakeInstance(backend);
         InstanceWorker worker = new InstanceWorker(
                 scope,
-                new DeviceInstances(List.of(new ManagedInstance(
-                        SteppedScheduler.slot("i" + instances.size(), instance, RateProfile.NONE)))),
+                new DeviceInstances(List.of(SteppedScheduler.slot("i" + instances.size(), instance, RateProfile.NONE))),
                 intake.source(),
                 new DirectExecutionPolicy(model.settings(), ExecutionTraits.DEFAULT),
                 ExecutionTraits.DEFAULT.maxDeferred(),

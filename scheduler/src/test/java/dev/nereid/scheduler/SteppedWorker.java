@@ -3,7 +3,7 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.SharedResources.Need;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.InstanceWorker;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.spi.Batch;
@@ -34,7 +34,7 @@ public final class SteppedWorker {
 
     /** Registers with the queue of a scheduler, with one instance for each need. */
     SteppedWorker(SteppedScheduler scheduler, ExecutionLimiter limiter, List<Need> needs, Execution execution) {
-        List<InstanceSlot> slots = new ArrayList<>();
+        List<Instance> slots = new ArrayList<>();
         for (Need need : needs) {
             FakeInstance instance = new FakeInstance(batch -> execution.execute(this, need, batch));
             instances.add(instance);

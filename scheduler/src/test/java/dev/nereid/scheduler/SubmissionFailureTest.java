@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.DataType;
@@ -138,7 +138,7 @@ final class SubmissionFailureTest {
     private ModelScheduler start(String name, FakeInstance instance, int maxBatch) {
         return ModelScheduler.start(
                 new ModelPlan(settings(name, maxBatch), new BatchingPolicy(true, List.of(), 0)),
-                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                List.of(new Instance("i0", Device.CPU, instance)),
                 new SchedulerEnvironment(memory, name.equals("m") ? this::now : System::nanoTime, timer));
     }
 

@@ -3,7 +3,7 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimeoutQueue;
@@ -401,9 +401,9 @@ final class SupervisionTest {
     }
 
     private ModelScheduler start(ModelPlan plan, FakeInstance... instances) {
-        List<InstanceSlot> slots = new ArrayList<>();
+        List<Instance> slots = new ArrayList<>();
         for (FakeInstance instance : instances) {
-            slots.add(new InstanceSlot("i" + slots.size(), Device.CPU, instance));
+            slots.add(new Instance("i" + slots.size(), Device.CPU, instance));
         }
         return TriedScheduler.start(
                 plan,

@@ -60,17 +60,12 @@ final class BatchRunner {
      * @param free returns whether the thread may execute steps that follow from the batch, once it has released the
      *     instance
      */
-    void run(
-            ManagedInstance instance,
-            ExecutionBatch batch,
-            boolean clientMemory,
-            boolean direct,
-            BooleanSupplier free) {
+    void run(Instance instance, ExecutionBatch batch, boolean clientMemory, boolean direct, BooleanSupplier free) {
         run(instance, batch, clientMemory, direct, direct ? onDirectExecution : onInstanceThread, free);
     }
 
     /** Executes a batch of warm-up samples. Its duration is not recorded; it runs on the instance's own thread. */
-    void warm(ManagedInstance instance, ExecutionBatch batch) {
+    void warm(Instance instance, ExecutionBatch batch) {
         run(instance, batch, false, false, (nanos, deferred) -> {}, () -> false);
     }
 
@@ -80,7 +75,7 @@ final class BatchRunner {
     }
 
     private void run(
-            ManagedInstance instance,
+            Instance instance,
             ExecutionBatch batch,
             boolean clientMemory,
             boolean direct,
@@ -122,7 +117,7 @@ final class BatchRunner {
         }
     }
 
-    private BackendException failure(ManagedInstance instance, Throwable thrown, boolean interrupted) {
+    private BackendException failure(Instance instance, Throwable thrown, boolean interrupted) {
         boolean expected = thrown instanceof BackendException;
         if (!expected || (thrown.getCause() != null && !(thrown.getCause() instanceof InferenceException))) {
             LOG.atLevel(expected ? Level.WARN : Level.ERROR)

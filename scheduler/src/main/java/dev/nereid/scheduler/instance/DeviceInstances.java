@@ -2,7 +2,6 @@ package dev.nereid.scheduler.instance;
 
 import dev.nereid.scheduler.rate.RateLimitPermits;
 import dev.nereid.spi.Device;
-import dev.nereid.spi.ModelInstance;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -14,11 +13,11 @@ import java.util.function.Consumer;
  * {@link #forEach}, {@link #areUnavailable}, {@link #load} and {@link #cancelPermits}, which any thread may call.
  */
 public final class DeviceInstances {
-    private final List<ManagedInstance> instances;
+    private final List<Instance> instances;
     private int nextIndex;
 
     /** Groups instances; at least one. */
-    public DeviceInstances(List<ManagedInstance> instances) {
+    public DeviceInstances(List<Instance> instances) {
         this.instances = List.copyOf(instances);
     }
 
@@ -29,13 +28,12 @@ public final class DeviceInstances {
      * @param blocksDevice whether executions block their GPU
      * @return one entry for each thread, in the order of its first instance
      */
-    static List<DeviceInstances> of(List<ManagedInstance> instances, boolean blocksDevice) {
-        List<List<ManagedInstance>> threads = new ArrayList<>();
-        Map<Device, List<ManagedInstance>> byDevice = new LinkedHashMap<>();
-        for (ManagedInstance instance : instances) {
+    static List<DeviceInstances> of(List<Instance> instances, boolean blocksDevice) {
+        List<List<Instance>> threads = new ArrayList<>();
+        Map<Device, List<Instance>> byDevice = new LinkedHashMap<>();
+        for (Instance instance : instances) {
             Device device = instance.device();
-            List<ManagedInstance> sharing =
-                    blocksDevice && device.kind() == Device.Kind.GPU ? byDevice.get(device) : null;
+            List<Instance> sharing = blocksDevice && device.kind() == Device.Kind.GPU ? byDevice.get(device) : null;
             if (sharing == null) {
                 sharing = new ArrayList<>();
                 threads.add(sharing);
@@ -47,14 +45,14 @@ public final class DeviceInstances {
     }
 
     /** Returns the next instance, round robin. */
-    ManagedInstance next() {
-        ManagedInstance next = instances.get(nextIndex);
+    Instance next() {
+        Instance next = instances.get(nextIndex);
         nextIndex = nextIndex + 1 == instances.size() ? 0 : nextIndex + 1;
         return next;
     }
 
     /** Returns the next instance that takes batches, round robin; any if none does. */
-    ManagedInstance nextAvailable() {
+    Instance nextAvailable() {
         skipUnavailable();
         return next();
     }
@@ -82,12 +80,12 @@ public final class DeviceInstances {
     }
 
     /** Returns the instances. Called by any thread. */
-    List<ManagedInstance> all() {
+    List<Instance> all() {
         return instances;
     }
 
     /** Passes each instance to an action. Called by any thread. */
-    void forEach(Consumer<ManagedInstance> action) {
+    void forEach(Consumer<Instance> action) {
         instances.forEach(action);
     }
 
@@ -121,7 +119,7 @@ public final class DeviceInstances {
 
     /** Returns the name of the instance; of several, the name of their device. */
     String name() {
-        ManagedInstance first = instances.getFirst();
+        Instance first = instances.getFirst();
         return instances.size() == 1 ? first.name() : first.device().toString();
     }
 
@@ -129,8 +127,8 @@ public final class DeviceInstances {
         return instances.getFirst().device();
     }
 
-    boolean has(ModelInstance instance) {
-        return instances.stream().anyMatch(candidate -> candidate.is(instance));
+    boolean has(Instance instance) {
+        return instances.contains(instance);
     }
 
     /** Places the calling thread as the first instance's policy says. */
@@ -144,6 +142,6 @@ public final class DeviceInstances {
 
     /** Closes the instances, the last first. */
     void close() {
-        instances.reversed().forEach(ManagedInstance::close);
+        instances.reversed().forEach(Instance::close);
     }
 }

@@ -177,7 +177,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
      * a device.
      */
     private void notifyBackend(InstanceWorker worker) {
-        for (ManagedInstance instance : worker.instances()) {
+        for (Instance instance : worker.instances()) {
             backend.execute(instance::executionOverdue);
         }
     }

@@ -98,7 +98,7 @@ final class InstanceExecutions {
         if (taken.hasClients()) {
             ExecutionBatch batch = taken.removeAll(scope);
             // A permit belongs to the next instance, which was available when the batch was taken.
-            ManagedInstance instance = limited ? instances.next() : instances.nextAvailable();
+            Instance instance = limited ? instances.next() : instances.nextAvailable();
             if (limited) {
                 permitAcquirer.use(batch);
             }
@@ -188,7 +188,7 @@ final class InstanceExecutions {
     }
 
     /** Executes a batch of the warm-up on an instance. Called by the instance's own thread. */
-    void warm(ManagedInstance instance, ExecutionBatch batch) {
+    void warm(Instance instance, ExecutionBatch batch) {
         batch.executedBy(Thread.currentThread(), false);
         warming = batch;
         try {
@@ -198,7 +198,7 @@ final class InstanceExecutions {
         }
     }
 
-    private void warmWithPermit(ManagedInstance instance, ExecutionBatch batch) {
+    private void warmWithPermit(Instance instance, ExecutionBatch batch) {
         if (!limited) {
             runner.warm(instance, batch);
             return;

@@ -170,7 +170,7 @@ public final class InstanceThreads implements Watchdog.Watched {
     }
 
     /** Returns the instances of all serving workers that are alive. */
-    public List<ManagedInstance> alive() {
+    public List<Instance> alive() {
         return serving.stream()
                 .filter(InstanceThread::isAlive)
                 .flatMap(one -> one.worker().instances().stream())

@@ -15,7 +15,6 @@ import dev.nereid.scheduler.request.IndependentCalls;
 import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
-import dev.nereid.spi.ModelInstance;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
@@ -236,12 +235,12 @@ public final class InstanceWorker implements Runnable {
     }
 
     /** Returns whether the worker runs an instance, by identity. */
-    public boolean has(ModelInstance instance) {
+    public boolean has(Instance instance) {
         return instances.has(instance);
     }
 
     /** Returns the instances that the worker runs. Called by any thread. */
-    List<ManagedInstance> instances() {
+    List<Instance> instances() {
         return instances.all();
     }
 
@@ -376,8 +375,10 @@ public final class InstanceWorker implements Runnable {
         RateLimitPermits permits = instances.permits();
         boolean more = false;
         try {
-            // The others of a device may take batches while the one with the permit does not.
-            if (instances.isNextAvailable() && source.poll(handle)) {
+            // The others of a device may take batches while the one with the permit does not. If none does, there may
+            // be
+            // an end of a sequence.
+            if ((instances.isNextAvailable() || instances.areUnavailable()) && source.poll(handle)) {
                 more = execute(false) && !retired && permitAcquirer.isWorthAnother(handle);
             }
         } finally {
@@ -522,6 +523,7 @@ public final class InstanceWorker implements Runnable {
             left.addAll(batch.scheduled());
         }
         retire();
+        instances.cancelPermits(); // also of one that keeps its sequences: its own thread may wait for a permit
         source.lose(handle);
         left.forEach(DetachedRequests.Detached::abandon);
         leaveQueue();

@@ -40,7 +40,7 @@ public final class ModelReadiness {
      * counts as ready: its backend is about to let it go on, which is no reason to take the server out of service.
      */
     public boolean isReady() {
-        for (ManagedInstance instance : threads.alive()) {
+        for (Instance instance : threads.alive()) {
             ReadinessCheck check = instance.readiness();
             if (instance.availability().reason().isPresent()
                     || check.begin(nanoTime, timer, fatalErrors)
@@ -56,7 +56,7 @@ public final class ModelReadiness {
     public CompletionStage<Readiness> check() {
         List<CompletableFuture<Readiness>> pending = new ArrayList<>(0);
         Readiness reason = null;
-        for (ManagedInstance instance : threads.alive()) {
+        for (Instance instance : threads.alive()) {
             CompletableFuture<Readiness> result = check(instance);
             if (!result.isDone()) {
                 pending.add(result);
@@ -71,7 +71,7 @@ public final class ModelReadiness {
                 : any(pending, reason);
     }
 
-    private CompletableFuture<Readiness> check(ManagedInstance instance) {
+    private CompletableFuture<Readiness> check(Instance instance) {
         return instance.availability()
                 .reason()
                 .map(reason -> CompletableFuture.completedFuture(Readiness.notReady(ErrorCode.UNAVAILABLE, reason)))
@@ -101,7 +101,7 @@ public final class ModelReadiness {
 
     /** Describes why no instance is ready, by the last checks; empty if one is. */
     public String problems() {
-        List<ManagedInstance> alive = threads.alive();
+        List<Instance> alive = threads.alive();
         boolean isReady = alive.stream()
                 .anyMatch(instance -> instance.availability().reason().isEmpty()
                         && instance.readiness().last().isReady());

@@ -25,7 +25,7 @@ public record WorkerGroup(List<InstanceWorker> workers, Warmup warmup) {
      */
     public static WorkerGroup of(
             ExecutionScope scope,
-            List<ManagedInstance> instances,
+            List<Instance> instances,
             ExecutionTraits traits,
             Function<DeviceInstances, WorkSource> sources,
             DirectExecutionPolicy executions,

@@ -14,7 +14,7 @@ import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.spi.DataType;
@@ -290,7 +290,7 @@ final class AdmissionTest {
         });
         ModelScheduler scheduler = ModelScheduler.start(
                 new ModelPlan(settings, BatchingPolicy.NONE).with(limits),
-                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                List.of(new Instance("i0", Device.CPU, instance)),
                 new SchedulerEnvironment(memory, clock, new TimeoutQueue(() -> {})).with(server));
         schedulers.add(scheduler);
         return scheduler;

@@ -21,7 +21,7 @@ import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.SteppedScheduler;
 import dev.nereid.scheduler.TriedScheduler;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;
 import dev.nereid.scheduler.time.TimeoutQueue;
@@ -511,7 +511,7 @@ final class CustomBatchingTest {
         strategy = new FakeStrategy(request -> true);
         ModelScheduler started = TriedScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(true, List.of(), 0)).withStrategy(Optional.of(strategy)),
-                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                List.of(new Instance("i0", Device.CPU, instance)),
                 environment());
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
@@ -542,7 +542,7 @@ final class CustomBatchingTest {
         strategy = new FakeStrategy(request -> false);
         ModelScheduler started = TriedScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).withStrategy(Optional.of(strategy)),
-                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                List.of(new Instance("i0", Device.CPU, instance)),
                 environment());
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
@@ -565,7 +565,7 @@ final class CustomBatchingTest {
                 new ModelPlan(model, new BatchingPolicy(true, List.of(), 0))
                         .with(new ExecutionTraits("b", false, true))
                         .withStrategy(Optional.of(strategy)),
-                List.of(new InstanceSlot("i0", Device.CPU, here)),
+                List.of(new Instance("i0", Device.CPU, here)),
                 environment());
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
@@ -588,9 +588,7 @@ final class CustomBatchingTest {
                 new ModelPlan(model, new BatchingPolicy(true, List.of(), TimeUnit.HOURS.toNanos(1)))
                         .withStrategy(Optional.of(strategy))
                         .with(EarlyThreads.WARMUP),
-                List.of(
-                        new InstanceSlot("patient_0", Device.CPU, one),
-                        new InstanceSlot("patient_1", Device.CPU, other)),
+                List.of(new Instance("patient_0", Device.CPU, one), new Instance("patient_1", Device.CPU, other)),
                 new SchedulerEnvironment(memory, System::nanoTime, new TimeoutQueue(() -> {})))) {
             started.submit(request("a", 1, 2).of(1), counting(new AtomicInteger(), responded));
             for (int settled = 0; settled < 1_000; settled = isSettled() ? settled + 1 : 0) {
@@ -618,8 +616,8 @@ final class CustomBatchingTest {
                 new FakeInstance(FakeInstance::copy),
                 new FakeInstance(FakeInstance::copy),
                 new FakeInstance(FakeInstance::copy));
-        List<InstanceSlot> slots = instances.stream()
-                .map(one -> new InstanceSlot("i", Device.CPU, one))
+        List<Instance> slots = instances.stream()
+                .map(one -> new Instance("i", Device.CPU, one))
                 .toList();
         ModelScheduler started = TriedScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(true, List.of(), 50_000)).withStrategy(Optional.of(strategy)),

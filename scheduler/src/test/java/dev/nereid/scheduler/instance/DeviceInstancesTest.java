@@ -48,9 +48,9 @@ final class DeviceInstancesTest {
 
     @Test
     void sharesOneThreadOnEachDevice() {
-        List<ManagedInstance> instances = new ArrayList<>();
+        List<Instance> instances = new ArrayList<>();
         for (Device device : List.of(GPU0, GPU1, Device.CPU, GPU0, GPU1, Device.CPU)) {
-            instances.add(new ManagedInstance(slot("i" + instances.size(), device)));
+            instances.add(slot("i" + instances.size(), device));
         }
 
         assertThat(names(DeviceInstances.of(instances, true))).containsExactly("gpu0", "gpu1", "i2", "i5");
@@ -92,13 +92,13 @@ final class DeviceInstancesTest {
                         "a r3" + on);
     }
 
-    private InstanceSlot slot(String name, Device device) {
+    private Instance slot(String name, Device device) {
         FakeInstance instance = new FakeInstance(batch -> {
             events.add(name + " " + batch.requests().getFirst().id() + " on "
                     + Thread.currentThread().getName());
             FakeInstance.copy(batch);
         });
-        return new InstanceSlot(name, device, instance);
+        return new Instance(name, device, instance);
     }
 
     private CheckedRequest request(String id) {

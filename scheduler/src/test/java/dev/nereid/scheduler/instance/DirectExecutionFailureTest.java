@@ -83,7 +83,7 @@ final class DirectExecutionFailureTest {
             AtomicBoolean faulty = new AtomicBoolean();
             RecordingObserver waiting = submit(scheduler, withInputs(request("waiting"), faulty));
             FakeInstance leader = awaitLeader();
-            scheduler.replace(List.of(), List.of(leader), List.of());
+            scheduler.replace(List.of(), List.of(leader.scheduled()), List.of());
             Latches.await(door.entered); // it waits for no batch any more, and no other instance does yet
             faulty.set(true);
 
@@ -182,7 +182,7 @@ final class DirectExecutionFailureTest {
 
     /** Starts a scheduler with some instances, all of which are idle. */
     private ModelScheduler start(BatchingPolicy policy, int count, ExecutionLimiter limiter) {
-        List<InstanceSlot> slots = new ArrayList<>();
+        List<Instance> slots = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             FakeInstance instance = new FakeInstance(batch -> execution.execute(batch));
             instances.add(instance);

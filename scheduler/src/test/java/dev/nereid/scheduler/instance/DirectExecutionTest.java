@@ -140,7 +140,7 @@ final class DirectExecutionTest {
     void neverRunsDirectlyWhileLimited() {
         try (ModelScheduler scheduler = TriedScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(new ExecutionTraits("fake", false, true)),
-                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                List.of(new Instance("i0", Device.CPU, instance)),
                 environment().with(new RateLimiter(List.of())))) {
             submit(scheduler, "a").await().close();
             submit(scheduler, "b").await().close();
@@ -196,7 +196,7 @@ final class DirectExecutionTest {
     private ModelScheduler startHeld(BatchingPolicy policy) {
         ModelScheduler scheduler = TriedScheduler.start(
                 plan(model, policy, true),
-                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                List.of(new Instance("i0", Device.CPU, instance)),
                 environment().withSchedulerDelay(new SchedulerDelay(2, 0)));
         Threads.awaitIdle(Threads.named(OWN_THREAD));
         return scheduler;
@@ -358,7 +358,7 @@ final class DirectExecutionTest {
     private ModelScheduler startUntried() {
         return ModelScheduler.start(
                 plan(model, BatchingPolicy.NONE, true),
-                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                List.of(new Instance("i0", Device.CPU, instance)),
                 environment());
     }
 
@@ -469,7 +469,7 @@ final class DirectExecutionTest {
     private ModelScheduler start(ModelSettings settings, BatchingPolicy policy, boolean shortExecutions) {
         ModelScheduler scheduler = TriedScheduler.start(
                 plan(settings, policy, shortExecutions),
-                List.of(new InstanceSlot("i0", Device.CPU, instance, RateProfile.NONE, placement)),
+                List.of(new Instance("i0", Device.CPU, instance, RateProfile.NONE, placement)),
                 environment());
         Threads.awaitIdle(Threads.named(OWN_THREAD));
         return scheduler;

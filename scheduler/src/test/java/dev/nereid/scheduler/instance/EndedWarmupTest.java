@@ -18,7 +18,6 @@ import dev.nereid.scheduler.time.Timeout;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
-import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -124,7 +123,7 @@ final class EndedWarmupTest {
             thread.interrupt();
             interrupted.countDown();
             scheduler.awaitWarm();
-            scheduler.replace(List.of(), List.of((ModelInstance) late), List.of());
+            scheduler.replace(List.of(), List.of(late.scheduled()), List.of());
             run(scheduler);
             Threads.awaitAsleep(thread);
             thread.interrupt(); // such as by a backend that ends a deferred execution late
@@ -222,17 +221,17 @@ final class EndedWarmupTest {
         FakeInstance bad = new FakeInstance(FakeInstance::copy);
 
         try (ModelScheduler scheduler = start(List.of(), old)) {
-            List<InstanceSlot> added = List.of(slots(good).getFirst(), misplaced(bad));
+            List<Instance> added = List.of(slots(good).getFirst(), misplaced(bad));
             assertThatThrownBy(() -> scheduler.replace(added, List.of(), List.of()))
                     .hasMessage("no place");
-            scheduler.replace(List.of(), List.of(old), List.of());
+            scheduler.replace(List.of(), List.of(old.scheduled()), List.of());
             Threads.await("no instance is left", () -> !scheduler.isServing());
             assertThat(run(scheduler).error()).hasMessageContaining("no instance of model 'm' version 1 is left");
         }
         assertThat(List.of(old, good, bad)).allMatch(FakeInstance::isClosed);
     }
 
-    private static InstanceSlot misplaced(FakeInstance instance) {
+    private static Instance misplaced(FakeInstance instance) {
         ThreadPlacement placement = new ThreadPlacement() {
             @Override
             public void place() {}
@@ -247,7 +246,7 @@ final class EndedWarmupTest {
                 return 0;
             }
         };
-        return new InstanceSlot("bad", Device.CPU, instance, RateProfile.NONE, placement);
+        return new Instance("bad", Device.CPU, instance, RateProfile.NONE, placement);
     }
 
     private ModelScheduler start(List<WarmupSample> samples, FakeInstance... instances) {
@@ -257,17 +256,17 @@ final class EndedWarmupTest {
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
     }
 
-    private static List<InstanceSlot> slots(FakeInstance... instances) {
-        List<InstanceSlot> slots = new ArrayList<>();
+    private static List<Instance> slots(FakeInstance... instances) {
+        List<Instance> slots = new ArrayList<>();
         for (FakeInstance instance : instances) {
-            slots.add(new InstanceSlot("i" + slots.size(), Device.CPU, instance));
+            slots.add(instance.as("i" + slots.size(), Device.CPU, RateProfile.NONE));
         }
         return slots;
     }
 
     private void replace(ModelScheduler scheduler, FakeInstance added, FakeInstance removed) {
         try {
-            scheduler.replace(slots(added), List.of(removed), List.of(endless));
+            scheduler.replace(slots(added), List.of(removed.scheduled()), List.of(endless));
         } catch (InterruptedException e) {
             throw new AssertionError(e);
         }

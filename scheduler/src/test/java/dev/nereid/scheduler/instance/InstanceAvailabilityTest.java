@@ -66,14 +66,14 @@ final class InstanceAvailabilityTest {
     private final FakeInstance other = new FakeInstance(FakeInstance::copy);
 
     private ModelScheduler start(ModelPlan plan, SchedulerEnvironment environment, FakeInstance... instances) {
-        List<InstanceSlot> slots = new ArrayList<>();
+        List<Instance> slots = new ArrayList<>();
         for (FakeInstance one : instances) {
             slots.add(SteppedScheduler.slot("i" + slots.size(), one, RateProfile.NONE));
         }
         return start(plan, slots, environment);
     }
 
-    private ModelScheduler start(ModelPlan plan, List<InstanceSlot> slots, SchedulerEnvironment environment) {
+    private ModelScheduler start(ModelPlan plan, List<Instance> slots, SchedulerEnvironment environment) {
         ModelScheduler scheduler = TriedScheduler.start(plan, slots, environment);
         schedulers.add(scheduler);
         return scheduler;
@@ -301,10 +301,9 @@ final class InstanceAvailabilityTest {
         Device gpu = new Device(Device.Kind.GPU, 0);
         ModelPlan plan = new ModelPlan(model, BatchingPolicy.NONE)
                 .with(new ExecutionTraits("blocking", AcceptedMemory.HOST, false, true));
-        List<InstanceSlot> slots = new ArrayList<>();
+        List<Instance> slots = new ArrayList<>();
         for (FakeInstance one : List.of(instance, other)) {
-            slots.add(new InstanceSlot(
-                    "i" + slots.size(), gpu, one, RateProfile.NONE, ThreadPlacement.ANYWHERE, one.availability));
+            slots.add(one.as("i" + slots.size(), gpu, RateProfile.NONE));
         }
         ModelScheduler scheduler = start(plan, slots, new SchedulerEnvironment(memory, System::nanoTime, timer));
         submit(scheduler, "a").await();

@@ -70,7 +70,7 @@ final class LateStartTest {
                 String name = "i" + scheduler.workers.size();
                 scheduler.add(
                         ExecutionLimiter.OFF,
-                        List.of(new InstanceSlot(name, Device.CPU, instance, RateProfile.NONE, placement)));
+                        List.of(new Instance(name, Device.CPU, instance, RateProfile.NONE, placement)));
             }
             Warmup none = new Warmup(scheduler.scope, List.of(), those.length);
             threads.start(scheduler.workers, none);

@@ -66,9 +66,9 @@ final class MaxDeferredTest {
     }
 
     private ModelScheduler start(ExecutionTraits traits, FakeInstance... instances) {
-        List<InstanceSlot> slots = new ArrayList<>();
+        List<Instance> slots = new ArrayList<>();
         for (FakeInstance one : instances) {
-            slots.add(new InstanceSlot("i" + slots.size(), Device.CPU, one));
+            slots.add(one.as("i" + slots.size(), Device.CPU, RateProfile.NONE));
         }
         return TriedScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(traits),
@@ -280,7 +280,7 @@ final class MaxDeferredTest {
             awaitDeferred(1);
             submit(scheduler, "b");
             awaitDeferred(2);
-            scheduler.replace(List.of(), List.of(instance), List.of());
+            scheduler.replace(List.of(), List.of(instance.scheduled()), List.of());
             submit(scheduler, "c");
             deferred.forEach(DeferredExecution::complete);
             awaitDeferred(3);
@@ -312,7 +312,7 @@ final class MaxDeferredTest {
         RateProfile one = new RateProfile(1, List.of(new RateResource("R", true, 2)));
         ModelScheduler scheduler = TriedScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(traits(1, false)),
-                List.of(new InstanceSlot("i0", Device.CPU, instance, one, ThreadPlacement.ANYWHERE)),
+                List.of(new Instance("i0", Device.CPU, instance, one, ThreadPlacement.ANYWHERE)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer).with(limiter));
         submit(scheduler, "a");
         awaitDeferred(1);

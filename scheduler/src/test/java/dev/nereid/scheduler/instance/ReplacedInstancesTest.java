@@ -15,6 +15,7 @@ import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Threads;
 import dev.nereid.scheduler.TriedScheduler;
+import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
@@ -70,7 +71,7 @@ final class ReplacedInstancesTest {
         FakeInstance fresh = new FakeInstance(FakeInstance::copy);
 
         try (ModelScheduler scheduler = start(ExecutionTraits.DEFAULT, kept, old)) {
-            scheduler.replace(slots(fresh), List.of(old), List.of());
+            scheduler.replace(slots(fresh), List.of(old.scheduled()), List.of());
 
             awaitClosed(old);
             assertThat(kept.isClosed() || fresh.isClosed()).isFalse();
@@ -82,7 +83,7 @@ final class ReplacedInstancesTest {
             kept.readiness(() -> CompletableFuture.completedStage(null));
             fresh.readiness(() -> CompletableFuture.completedStage(null));
 
-            scheduler.replace(List.of(), List.of(kept), List.of());
+            scheduler.replace(List.of(), List.of(kept.scheduled()), List.of());
 
             awaitClosed(kept);
             RecordingObserver observer = run(scheduler);
@@ -109,19 +110,19 @@ final class ReplacedInstancesTest {
             RecordingObserver observer = new RecordingObserver();
             scheduler.submit(request(), observer);
             await(busy);
-            scheduler.replace(slots(new FakeInstance(FakeInstance::copy)), List.of(old), List.of());
-            assertThat(scheduler.awaitClosed(List.of(old), 1)).isFalse();
+            scheduler.replace(slots(new FakeInstance(FakeInstance::copy)), List.of(old.scheduled()), List.of());
+            assertThat(scheduler.awaitClosed(List.of(old.scheduled()), 1)).isFalse();
             CompletableFuture<Boolean> awaited = new CompletableFuture<>();
             Thread waiting = Thread.ofPlatform()
-                    .start(() ->
-                            awaited.complete(scheduler.awaitClosed(List.of(old), Long.MAX_VALUE) && old.isClosed()));
+                    .start(() -> awaited.complete(
+                            scheduler.awaitClosed(List.of(old.scheduled()), Long.MAX_VALUE) && old.isClosed()));
             Threads.await("asleep", () -> waiting.getState() == Thread.State.TIMED_WAITING);
 
             go.countDown();
             observer.await().close();
 
             assertThat(awaited.get()).isTrue();
-            assertThat(scheduler.awaitClosed(List.of(old), 0)).isTrue();
+            assertThat(scheduler.awaitClosed(List.of(old.scheduled()), 0)).isTrue();
         }
     }
 
@@ -139,10 +140,10 @@ final class ReplacedInstancesTest {
             RecordingObserver observer = new RecordingObserver();
             scheduler.submit(request(), observer);
             await(busy);
-            scheduler.replace(slots(new FakeInstance(FakeInstance::copy)), List.of(old), List.of());
+            scheduler.replace(slots(new FakeInstance(FakeInstance::copy)), List.of(old.scheduled()), List.of());
             CompletableFuture<Boolean> awaited = new CompletableFuture<>();
             Thread waiting = Thread.ofPlatform()
-                    .start(() -> awaited.complete(scheduler.awaitClosed(List.of(old), Long.MAX_VALUE)));
+                    .start(() -> awaited.complete(scheduler.awaitClosed(List.of(old.scheduled()), Long.MAX_VALUE)));
             Threads.await("asleep", () -> waiting.getState() == Thread.State.TIMED_WAITING);
 
             scheduler.endWarmups();
@@ -168,7 +169,7 @@ final class ReplacedInstancesTest {
             RecordingObserver first = new RecordingObserver();
             scheduler.submit(request(), first);
             await(busy);
-            replace(scheduler, slots(fresh), List.of(old)); // does not wait for those that end
+            replace(scheduler, slots(fresh), List.of(old.scheduled())); // does not wait for those that end
             RecordingObserver other = run(scheduler); // by the new one: the old one is busy
             assertThat(fresh.batches()).hasSize(1);
             assertThat(old.isClosed()).isFalse();
@@ -207,17 +208,18 @@ final class ReplacedInstancesTest {
                 events.add("close on " + Thread.currentThread().getName());
             }
         };
+        Instance replaced = new Instance("old", Device.CPU, old);
         FakeInstance fresh = new FakeInstance(FakeInstance::copy);
 
         try (ModelScheduler scheduler = TriedScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE),
-                List.of(new InstanceSlot("old", Device.CPU, old)),
+                List.of(replaced),
                 new SchedulerEnvironment(memory, System::nanoTime, timer))) {
             RecordingObserver first = new RecordingObserver();
             scheduler.submit(request(), first);
             DeferredExecution rest = deferred.take();
             Thread own = Threads.named("instance/m/1/old");
-            replace(scheduler, slots(fresh), List.of(old));
+            replace(scheduler, slots(fresh), List.of(replaced));
             run(scheduler).close();
             assertThat(fresh.batches()).hasSize(1);
             assertThat(own.isAlive()).isTrue();
@@ -240,7 +242,7 @@ final class ReplacedInstancesTest {
         WarmupSample sample = new WarmupSample("s", 1, () -> List.of(request()));
 
         try (ModelScheduler scheduler = start(ExecutionTraits.DEFAULT, old)) {
-            assertThatThrownBy(() -> scheduler.replace(slots(good, bad), List.of(old), List.of(sample)))
+            assertThatThrownBy(() -> scheduler.replace(slots(good, bad), List.of(old.scheduled()), List.of(sample)))
                     .isInstanceOf(InferenceException.class)
                     .hasMessage("failed to run warmup sample 's': broken; ");
 
@@ -263,7 +265,7 @@ final class ReplacedInstancesTest {
         ModelScheduler scheduler = start(ExecutionTraits.DEFAULT, old);
         scheduler.close();
 
-        assertThatThrownBy(() -> scheduler.replace(slots(late), List.of(old), List.of()))
+        assertThatThrownBy(() -> scheduler.replace(slots(late), List.of(old.scheduled()), List.of()))
                 .hasMessage("warm-up of model 'm' ended: its instances are closed");
 
         assertThat(late.isClosed()).isTrue();
@@ -278,7 +280,7 @@ final class ReplacedInstancesTest {
 
         try (ModelScheduler scheduler = start(ExecutionTraits.DEFAULT, old)) {
             Thread.currentThread().interrupt();
-            assertThatThrownBy(() -> scheduler.replace(slots(fresh), List.of(old), List.of()))
+            assertThatThrownBy(() -> scheduler.replace(slots(fresh), List.of(old.scheduled()), List.of()))
                     .isInstanceOf(InterruptedException.class);
 
             assertThat(fresh.isClosed()).isTrue();
@@ -296,7 +298,7 @@ final class ReplacedInstancesTest {
         FakeInstance fresh = new FakeInstance(FakeInstance::copy);
         ModelScheduler scheduler = start(ExecutionTraits.DEFAULT, old);
         RecordingObserver read = run(scheduler);
-        scheduler.replace(slots(fresh), List.of(old), List.of());
+        scheduler.replace(slots(fresh), List.of(old.scheduled()), List.of());
         Thread end = Thread.ofPlatform().start(scheduler::close);
         while (end.getState() != Thread.State.WAITING) {
             Thread.onSpinWait();
@@ -345,7 +347,7 @@ final class ReplacedInstancesTest {
 
         Random random = new Random(7);
         for (int round = 0; round < 60; round++) {
-            List<ModelInstance> removed = new ArrayList<>();
+            List<FakeInstance> removed = new ArrayList<>();
             List<FakeInstance> added = new ArrayList<>();
             for (int i = 1 + random.nextInt(3); i > 0; i--) {
                 added.add(new FakeInstance(FakeInstance::copy));
@@ -353,8 +355,11 @@ final class ReplacedInstancesTest {
             for (int i = random.nextInt(serving.size() + 1); i > 0; i--) {
                 removed.add(serving.remove(random.nextInt(serving.size())));
             }
-            scheduler.replace(slots(added.toArray(FakeInstance[]::new)), removed, List.of());
-            removed.forEach(instance -> awaitClosed((FakeInstance) instance)); // although other requests are in flight
+            scheduler.replace(
+                    slots(added.toArray(FakeInstance[]::new)),
+                    removed.stream().map(FakeInstance::scheduled).toList(),
+                    List.of());
+            removed.forEach(ReplacedInstancesTest::awaitClosed); // although other requests are in flight
             assertThat(added).noneMatch(FakeInstance::isClosed);
             serving.addAll(added);
             all.addAll(added);
@@ -402,10 +407,10 @@ final class ReplacedInstancesTest {
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
     }
 
-    private static List<InstanceSlot> slots(FakeInstance... instances) {
-        List<InstanceSlot> slots = new ArrayList<>();
+    private static List<Instance> slots(FakeInstance... instances) {
+        List<Instance> slots = new ArrayList<>();
         for (FakeInstance instance : instances) {
-            slots.add(new InstanceSlot("i" + slots.size(), Device.CPU, instance));
+            slots.add(instance.as("i" + slots.size(), Device.CPU, RateProfile.NONE));
         }
         return slots;
     }
@@ -420,7 +425,7 @@ final class ReplacedInstancesTest {
         return Requests.to(model, memory).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 
-    private static void replace(ModelScheduler scheduler, List<InstanceSlot> added, List<ModelInstance> removed) {
+    private static void replace(ModelScheduler scheduler, List<Instance> added, List<Instance> removed) {
         try {
             scheduler.replace(added, removed, List.of());
         } catch (InterruptedException e) {

@@ -148,7 +148,7 @@ final class WarmupTest {
         RateLimitRegistration held = limiter.register(Device.CPU, profile);
         held.stage(() -> {});
         FakeInstance instance = new FakeInstance(FakeInstance::copy);
-        InstanceSlot slot = new InstanceSlot("i0", Device.CPU, instance, profile, ThreadPlacement.ANYWHERE);
+        Instance slot = new Instance("i0", Device.CPU, instance, profile, ThreadPlacement.ANYWHERE);
         RecordingObserver observer = new RecordingObserver();
 
         try (ModelScheduler scheduler = ModelScheduler.start(
@@ -197,7 +197,7 @@ final class WarmupTest {
     @Test
     void executesOnTheThreadOfEachInstanceInItsPlace() throws InterruptedException {
         List<String> seen = new CopyOnWriteArrayList<>();
-        List<InstanceSlot> slots = new ArrayList<>();
+        List<Instance> slots = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
             FakeInstance instance = new FakeInstance(batch -> {
                 seen.add("execute " + Thread.currentThread().getName());
@@ -205,7 +205,7 @@ final class WarmupTest {
             });
             ThreadPlacement placement =
                     () -> seen.add("place " + Thread.currentThread().getName());
-            slots.add(new InstanceSlot("i" + i, Device.CPU, instance, RateProfile.NONE, placement));
+            slots.add(new Instance("i" + i, Device.CPU, instance, RateProfile.NONE, placement));
         }
 
         try (ModelScheduler scheduler = start(model, List.of(sample("s", 1, 1)), slots)) {
@@ -443,14 +443,14 @@ final class WarmupTest {
     }
 
     private ModelScheduler start(ModelSettings settings, List<WarmupSample> samples, FakeInstance... instances) {
-        List<InstanceSlot> slots = new ArrayList<>();
+        List<Instance> slots = new ArrayList<>();
         for (FakeInstance instance : instances) {
-            slots.add(new InstanceSlot("i" + slots.size(), Device.CPU, instance));
+            slots.add(new Instance("i" + slots.size(), Device.CPU, instance));
         }
         return start(settings, samples, slots);
     }
 
-    private ModelScheduler start(ModelSettings settings, List<WarmupSample> samples, List<InstanceSlot> slots) {
+    private ModelScheduler start(ModelSettings settings, List<WarmupSample> samples, List<Instance> slots) {
         return ModelScheduler.start(
                 plan(settings, samples), slots, new SchedulerEnvironment(memory, System::nanoTime, timer));
     }

@@ -15,8 +15,8 @@ import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.instance.DeviceInstances;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.instance.ExecutionTraits;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.InstanceWorker;
-import dev.nereid.scheduler.instance.ManagedInstance;
 import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.rate.RateProfile;
@@ -77,7 +77,7 @@ final class BoundSourceTest {
     private final InstanceWorker worker;
 
     BoundSourceTest() {
-        ManagedInstance managed = new ManagedInstance(SteppedScheduler.slot("i0", instance, RateProfile.NONE));
+        Instance managed = SteppedScheduler.slot("i0", instance, RateProfile.NONE);
         ExecutionScope executions = ExecutionScope.of(scope, AcceptedMemory.HOST, Thread::startVirtualThread)
                 .withIterative(true);
         worker = new InstanceWorker(

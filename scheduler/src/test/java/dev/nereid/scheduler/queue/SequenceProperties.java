@@ -13,7 +13,6 @@ import dev.nereid.scheduler.instance.DeviceInstances;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceWorker;
-import dev.nereid.scheduler.instance.ManagedInstance;
 import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.rate.RateProfile;
@@ -140,8 +139,7 @@ final class SequenceProperties {
                     ExecutionScope.of(scope, AcceptedMemory.HOST, Runnable::run).withIterative(true);
             worker = new InstanceWorker(
                     executions,
-                    new DeviceInstances(
-                            List.of(new ManagedInstance(SteppedScheduler.slot("i0", instance, RateProfile.NONE)))),
+                    new DeviceInstances(List.of(SteppedScheduler.slot("i0", instance, RateProfile.NONE))),
                     source,
                     new DirectExecutionPolicy(model, ExecutionTraits.DEFAULT),
                     16,

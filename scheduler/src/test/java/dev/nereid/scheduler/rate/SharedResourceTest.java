@@ -13,8 +13,7 @@ import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Threads;
-import dev.nereid.scheduler.instance.InstanceSlot;
-import dev.nereid.scheduler.instance.ThreadPlacement;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
@@ -146,7 +145,7 @@ final class SharedResourceTest {
             submit(scheduler, "m", 1);
             awaitWaiting(1);
 
-            scheduler.replace(List.of(slot("fresh", fresh, RateProfile.NONE)), List.of(old), List.of());
+            scheduler.replace(List.of(slot("fresh", fresh, RateProfile.NONE)), List.of(old.scheduled()), List.of());
 
             observers.getFirst().await().close();
             assertThat(fresh.batches()).hasSize(1);
@@ -219,8 +218,8 @@ final class SharedResourceTest {
                 .close();
     }
 
-    private static InstanceSlot slot(String name, FakeInstance instance, RateProfile rate) {
-        return new InstanceSlot(name, Device.CPU, instance, rate, ThreadPlacement.ANYWHERE);
+    private static Instance slot(String name, FakeInstance instance, RateProfile rate) {
+        return instance.as(name, Device.CPU, rate);
     }
 
     private ModelScheduler start(String name, int priority, int count) {
@@ -228,7 +227,7 @@ final class SharedResourceTest {
     }
 
     private ModelScheduler start(String name, RateProfile rate, int count) {
-        List<InstanceSlot> slots = new ArrayList<>();
+        List<Instance> slots = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             FakeInstance instance = new FakeInstance(batch -> {
                 mostAtOnce.accumulateAndGet(running.incrementAndGet(), Math::max);
@@ -248,7 +247,7 @@ final class SharedResourceTest {
 
     /** Starts a model whose instances are warmed up for as long as they may. */
     private ModelScheduler startWarm(FakeInstance... warm) {
-        List<InstanceSlot> slots = new ArrayList<>();
+        List<Instance> slots = new ArrayList<>();
         for (FakeInstance instance : warm) {
             slots.add(slot("i" + slots.size(), instance, new RateProfile(1, List.of(SHARED))));
         }

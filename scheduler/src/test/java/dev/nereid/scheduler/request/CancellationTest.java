@@ -13,7 +13,7 @@ import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.batch.BatchPlanner;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
@@ -92,7 +92,7 @@ final class CancellationTest {
                 RecordingObserver second = new RecordingObserver();
                 ModelScheduler scheduler = ModelScheduler.start(
                         new ModelPlan(model, BatchingPolicy.NONE),
-                        List.of(new InstanceSlot("i0", Device.CPU, new FakeInstance(batch -> {
+                        List.of(new Instance("i0", Device.CPU, new FakeInstance(batch -> {
                             batch.requests().getFirst().onCancel(cancelled::countDown);
                             executing.countDown();
                             await(cancelled);

@@ -17,7 +17,7 @@ import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Scopes;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.Batch;
@@ -209,7 +209,7 @@ final class OutputLeaseTest {
                 TimerThread timer = new TimerThread(System::nanoTime)) {
             ModelScheduler scheduler = ModelScheduler.start(
                     new ModelPlan(model, BatchingPolicy.NONE),
-                    List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                    List.of(new Instance("i0", Device.CPU, instance)),
                     new SchedulerEnvironment(memory, System::nanoTime, timer));
             RecordingObserver observer = new RecordingObserver();
             scheduler.submit(

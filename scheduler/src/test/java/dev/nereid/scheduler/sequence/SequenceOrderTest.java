@@ -11,7 +11,7 @@ import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.SteppedSequences;
 import dev.nereid.scheduler.Threads;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.Device;
@@ -83,9 +83,9 @@ final class SequenceOrderTest {
 
     private ModelScheduler start(boolean ordered) {
         SequencePlan plan = Plans.oldest(1, 0);
-        List<InstanceSlot> slots = new ArrayList<>();
+        List<Instance> slots = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
-            slots.add(new InstanceSlot("i" + i, Device.CPU, new FakeInstance(batch -> {
+            slots.add(new Instance("i" + i, Device.CPU, new FakeInstance(batch -> {
                 FakeInstance.copy(batch);
                 executions.add(batch.defer());
             })));

@@ -4,7 +4,6 @@ import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ModelInstance;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
@@ -19,11 +18,11 @@ public final class InstanceFactory {
     private final BackendTraits traits;
     private final InstanceOptions options;
 
-    /** Creates one instance, as {@link dev.nereid.spi.Model#newInstance} does. */
+    /** Creates one instance. */
     @FunctionalInterface
     public interface Creation {
         /** Creates an instance. Blocks; called by several threads at once if instances are created in parallel. */
-        ModelInstance create(InstancePlan plan);
+        BackendInstance create(InstancePlan plan);
     }
 
     public InstanceFactory(Creation creation, BackendTraits traits, InstanceOptions options) {
@@ -39,7 +38,7 @@ public final class InstanceFactory {
      * @return the instances in the order of the plans
      * @throws BackendException the first failure in the order of the plans
      */
-    public List<ModelInstance> create(List<InstancePlan> plans, Rollback rollback) {
+    public List<BackendInstance> create(List<InstancePlan> plans, Rollback rollback) {
         int threads = Math.min(plans.size(), options.processors());
         boolean parallel = traits.parallelInstances() || options.parallel();
         return parallel && threads > 1
@@ -47,10 +46,10 @@ public final class InstanceFactory {
                 : createSequentially(plans, rollback);
     }
 
-    private List<ModelInstance> createSequentially(List<InstancePlan> plans, Rollback rollback) {
-        List<ModelInstance> created = new ArrayList<>();
+    private List<BackendInstance> createSequentially(List<InstancePlan> plans, Rollback rollback) {
+        List<BackendInstance> created = new ArrayList<>();
         for (InstancePlan plan : plans) {
-            ModelInstance instance = create(plan);
+            BackendInstance instance = create(plan);
             rollback.add(instance::close);
             created.add(instance);
         }
@@ -61,12 +60,12 @@ public final class InstanceFactory {
      * Creates an instance, on a thread with its placement if it has one. Threads that the backend starts for it inherit
      * the placement.
      */
-    private ModelInstance create(InstancePlan plan) {
+    private BackendInstance create(InstancePlan plan) {
         ThreadPlacement placement = options.hostPolicies().placement(plan.hostPolicy());
         if (placement.equals(ThreadPlacement.ANYWHERE)) {
             return creation.create(plan);
         }
-        List<Future<ModelInstance>> created = new ArrayList<>();
+        List<Future<BackendInstance>> created = new ArrayList<>();
         try (ExecutorService creator = Executors.newSingleThreadExecutor(
                 Thread.ofPlatform().name("load/" + plan.name()).factory())) {
             created.add(creator.submit(() -> {
@@ -82,8 +81,8 @@ public final class InstanceFactory {
         }
     }
 
-    private List<ModelInstance> createInParallel(List<InstancePlan> plans, Rollback rollback, int threads) {
-        List<Future<ModelInstance>> futures = new ArrayList<>();
+    private List<BackendInstance> createInParallel(List<InstancePlan> plans, Rollback rollback, int threads) {
+        List<Future<BackendInstance>> futures = new ArrayList<>();
         try (ExecutorService creators = Executors.newFixedThreadPool(
                 threads, Thread.ofPlatform().name("load/instance-", 0).factory())) {
             for (InstancePlan plan : plans) {
@@ -91,10 +90,10 @@ public final class InstanceFactory {
             }
         } // waits for all of them: every created instance must be registered before one is closed
         Throwable failure = null;
-        List<ModelInstance> created = new ArrayList<>();
-        for (Future<ModelInstance> future : futures) {
+        List<BackendInstance> created = new ArrayList<>();
+        for (Future<BackendInstance> future : futures) {
             try {
-                ModelInstance instance = result(future);
+                BackendInstance instance = result(future);
                 rollback.add(instance::close);
                 created.add(instance);
             } catch (ExecutionException e) {
@@ -105,7 +104,7 @@ public final class InstanceFactory {
         return created;
     }
 
-    private static ModelInstance result(Future<ModelInstance> future) throws ExecutionException {
+    private static BackendInstance result(Future<BackendInstance> future) throws ExecutionException {
         if (future.state() == Future.State.FAILED) {
             throw new ExecutionException(future.exceptionNow());
         }

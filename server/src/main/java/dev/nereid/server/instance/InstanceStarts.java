@@ -3,7 +3,6 @@ package dev.nereid.server.instance;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ModelInstance;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -11,7 +10,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiConsumer;
-import java.util.stream.IntStream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -58,14 +56,12 @@ public final class InstanceStarts {
     /**
      * Waits until all instances of a load have started, or one has failed.
      *
-     * @param instances the instances, in the order of the plans
      * @throws BackendException as the first that failed
      * @throws InferenceException {@link ErrorCode#UNAVAILABLE} if the server stops, or the thread is interrupted
      */
-    public void await(List<InstancePlan> plans, List<ModelInstance> instances) {
-        List<CompletableFuture<Void>> starts = instances.stream()
-                .map(instance -> instance.started().toCompletableFuture())
-                .toList();
+    public void await(List<BackendInstance> instances) {
+        List<CompletableFuture<Void>> starts =
+                instances.stream().map(BackendInstance::started).toList();
         CompletableFuture<Void> all = CompletableFuture.allOf(starts.toArray(CompletableFuture<?>[]::new));
         CompletableFuture<Void> ended = all.copy();
         for (CompletableFuture<Void> start : starts) {
@@ -79,7 +75,7 @@ public final class InstanceStarts {
             Duration waited = Duration.ZERO;
             while (!waits.await(ended, LoadWaits.INTERVAL)) {
                 waited = waited.plus(LoadWaits.INTERVAL);
-                report.accept(pending(plans, starts), waited);
+                report.accept(pending(instances), waited);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -125,10 +121,10 @@ public final class InstanceStarts {
         }
     }
 
-    private static List<String> pending(List<InstancePlan> plans, List<CompletableFuture<Void>> starts) {
-        return IntStream.range(0, plans.size())
-                .filter(i -> !starts.get(i).isDone())
-                .mapToObj(i -> plans.get(i).name())
+    private static List<String> pending(List<BackendInstance> instances) {
+        return instances.stream()
+                .filter(instance -> !instance.started().isDone())
+                .map(instance -> instance.plan().name())
                 .toList();
     }
 }

@@ -1,37 +1,28 @@
 package dev.nereid.server.lifecycle;
 
+import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.plugin.BackendLease;
 import dev.nereid.repository.files.VersionFiles;
 import dev.nereid.server.executor.ModelExecutor;
+import dev.nereid.server.instance.BackendInstance;
+import dev.nereid.server.instance.InstanceOptions;
+import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.server.response.ResponseHolder;
-import dev.nereid.spi.BackendTraits;
-import dev.nereid.spi.Batch;
-import dev.nereid.spi.BatchingStrategy;
-import dev.nereid.spi.Device;
-import dev.nereid.spi.InstanceContext;
-import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
-import dev.nereid.spi.ModelInstance;
-import dev.nereid.spi.PaddedModel;
-import dev.nereid.spi.Sequence;
-import dev.nereid.spi.SequenceEnd;
-import dev.nereid.spi.Shape;
 import java.util.List;
-import java.util.Map;
-import java.util.Optional;
-import java.util.concurrent.CompletionStage;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.function.Function;
-import java.util.function.Supplier;
 
 /**
- * A model that owns a lease on its backend and copies of its files. Its close ends both. As safe for use as the model.
+ * A backend's model with what it needs until its close: a lease on the backend, and copies of files. Safe for use by any
+ * thread.
  *
  * <p>It is closed after the last of its instances: of an instance with a start that cannot be cancelled, the close follows
  * when the load that failed has closed the model already.
  */
-final class LeasedModel implements PaddedModel {
+final class LeasedModel implements BackendInstance.Owner, AutoCloseable {
     /**
      * The resources of a load until its model is closed. Safe for use by any thread.
      *
@@ -78,6 +69,7 @@ final class LeasedModel implements PaddedModel {
     private final Model model;
     private final Resources resources;
     private final Function<String, ModelLoadWatch.Step> closing;
+    private final Consumer<CompletableFuture<Void>> goesOn;
 
     private final AtomicInteger uses = new AtomicInteger(1);
 
@@ -85,48 +77,56 @@ final class LeasedModel implements PaddedModel {
      * Creates the owner of a model.
      *
      * @param closing begins to watch the close of an instance, by its name, or of the model, by an empty one
+     * @param goesOn receives the start of an instance if it goes on when the instance is to be closed
      */
-    LeasedModel(Model model, Resources resources, Function<String, ModelLoadWatch.Step> closing) {
+    LeasedModel(
+            Model model,
+            Resources resources,
+            Function<String, ModelLoadWatch.Step> closing,
+            Consumer<CompletableFuture<Void>> goesOn) {
         this.model = model;
         this.resources = resources;
         this.closing = closing;
+        this.goesOn = goesOn;
+    }
+
+    /** Returns the backend's model. */
+    Model model() {
+        return model;
     }
 
     Resources resources() {
         return resources;
     }
 
-    @Override
-    public ModelInstance newInstance(InstanceContext context) {
-        String name = context.name();
-        ModelInstance created = model.newInstance(context);
+    /**
+     * Creates an instance. Blocks.
+     *
+     * @return the instance, owned by the caller
+     * @throws BackendException as {@link BackendInstance#create}
+     */
+    BackendInstance newInstance(InstancePlan plan, TensorMemory memory, InstanceOptions options) {
         uses.incrementAndGet();
-        return new WatchedInstance(created, () -> closing.apply(name), this::release, new AtomicBoolean());
+        return BackendInstance.create(model, plan, memory, options, this);
     }
 
     @Override
-    public Optional<BackendTraits.Execution> execution() {
-        return model.execution();
+    public ResponseHolder responses() {
+        return resources.responses();
     }
 
     @Override
-    public Optional<BatchingStrategy> batching() {
-        return model.batching();
+    public void startGoesOn(CompletableFuture<Void> start) {
+        goesOn.accept(start);
     }
 
     @Override
-    public Map<String, Shape> paddedInputs() {
-        return model instanceof PaddedModel padded ? padded.paddedInputs() : Map.of();
-    }
-
-    @Override
-    public boolean suits(List<Device> instances) {
-        return model.suits(instances);
-    }
-
-    @Override
-    public List<MemoryUsage> memoryUsage() {
-        return model.memoryUsage();
+    public void closeInstance(String name, Runnable close) {
+        try (ModelLoadWatch.Step _ = closing.apply(name)) {
+            close.run();
+        } finally {
+            release();
+        }
     }
 
     @Override
@@ -144,54 +144,6 @@ final class LeasedModel implements PaddedModel {
                 model.close();
             } finally {
                 resources.close();
-            }
-        }
-    }
-
-    /**
-     * Forwards to an instance, and reports a close that takes too long. As safe for concurrent use as the instance.
-     *
-     * @param closing begins to watch the close
-     * @param closed called after the close
-     * @param isClosed whether the close has begun; a second one does nothing
-     */
-    private record WatchedInstance(
-            ModelInstance instance, Supplier<ModelLoadWatch.Step> closing, Runnable closed, AtomicBoolean isClosed)
-            implements ModelInstance {
-        @Override
-        public CompletionStage<Void> started() {
-            return instance.started();
-        }
-
-        @Override
-        public void execute(Batch batch) {
-            instance.execute(batch);
-        }
-
-        @Override
-        public void sequenceEnded(Sequence.Id id, SequenceEnd reason) {
-            instance.sequenceEnded(id, reason);
-        }
-
-        @Override
-        public CompletionStage<Void> checkReady() {
-            return instance.checkReady();
-        }
-
-        @Override
-        public void executionOverdue() {
-            instance.executionOverdue();
-        }
-
-        @Override
-        public void close() {
-            if (!isClosed.compareAndSet(false, true)) {
-                return;
-            }
-            try (ModelLoadWatch.Step _ = closing.get()) {
-                instance.close();
-            } finally {
-                closed.run();
             }
         }
     }

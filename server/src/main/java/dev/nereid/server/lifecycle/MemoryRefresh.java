@@ -3,6 +3,7 @@ package dev.nereid.server.lifecycle;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.server.memory.ReportedMemory;
 import java.lang.ref.WeakReference;
+import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.LongSupplier;
@@ -75,7 +76,11 @@ public final class MemoryRefresh {
     private void call(Generation generation, ReportedMemory memory) {
         memory.calling(nanoTime.getAsLong());
         try {
-            memory.update(generation.model().model().memoryUsage());
+            memory.update(generation
+                    .model()
+                    .leased()
+                    .map(owner -> owner.model().memoryUsage())
+                    .orElse(List.of()));
             live.resize(generation);
         } catch (Throwable e) { // of a backend: models serve whatever it answers
             fatalErrors.check(e);

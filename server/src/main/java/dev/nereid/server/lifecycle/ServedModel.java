@@ -30,16 +30,13 @@ import dev.nereid.server.dependency.ModelRequirer;
 import dev.nereid.server.dependency.ReadinessQuestion;
 import dev.nereid.server.dependency.RequiredModels;
 import dev.nereid.server.executor.ModelExecutor;
+import dev.nereid.server.instance.BackendInstance;
 import dev.nereid.server.instance.ExecutingInstance;
-import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.memory.ReportedMemory;
 import dev.nereid.server.request.RequestChecks;
 import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.InstanceContext;
-import dev.nereid.spi.Model;
-import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
 import java.time.Duration;
@@ -78,8 +75,10 @@ public final class ServedModel implements AutoCloseable {
     private final RequestChecks checks;
     private final Classifier classifier;
     private final Scheduler scheduler;
-    private final Model model;
-    private final List<LoadedInstance> instances;
+    /** The backend's model; empty for an ensemble. */
+    private final Optional<LeasedModel> leased;
+
+    private final List<BackendInstance> instances;
     private final boolean hasGpuInstances;
     private final LoadFigures load;
 
@@ -87,20 +86,21 @@ public final class ServedModel implements AutoCloseable {
             ModelConfig config,
             ModelSettings settings,
             Scheduler scheduler,
-            Model model,
-            List<LoadedInstance> instances,
+            Optional<LeasedModel> leased,
+            List<BackendInstance> instances,
             Classifier classifier,
             LoadFigures load) {
         this.config = config;
         this.settings = settings;
         this.scheduler = scheduler;
-        this.model = model;
+        this.leased = leased;
         this.instances = List.copyOf(instances);
         this.hasGpuInstances = hasGpuInstances(instances);
         this.classifier = classifier;
         this.load = load;
         description = ModelSettingsReader.description(config, List.of(settings.version()));
-        checks = RequestChecks.forModel(settings, model);
+        checks = leased.map(owner -> RequestChecks.forModel(settings, owner.model()))
+                .orElseGet(() -> RequestChecks.forModel(settings, Map.of()));
     }
 
     /**
@@ -122,7 +122,7 @@ public final class ServedModel implements AutoCloseable {
         ReportedMemory memory = new ReportedMemory(List.of(), System.nanoTime());
         RequiredModels none = new RequiredModels(ModelRequirer.NONE); // an ensemble has steps instead
         LoadFigures load = new LoadFigures(memory, time, ModelKey.namespace(key), identity, none);
-        return new ServedModel(config, settings, scheduler, NoModel.INSTANCE, List.of(), classifier, load);
+        return new ServedModel(config, settings, scheduler, Optional.empty(), List.of(), classifier, load);
     }
 
     /**
@@ -131,20 +131,7 @@ public final class ServedModel implements AutoCloseable {
      * @return whether requests to other models execute its requests
      */
     public boolean isEnsemble() {
-        return model == NoModel.INSTANCE;
-    }
-
-    /** The model of an ensemble, which no backend has. */
-    private enum NoModel implements Model {
-        INSTANCE;
-
-        @Override
-        public ModelInstance newInstance(InstanceContext context) {
-            throw new UnsupportedOperationException("instance of an ensemble (expected: none)");
-        }
-
-        @Override
-        public void close() {}
+        return leased.isEmpty();
     }
 
     /**
@@ -152,18 +139,18 @@ public final class ServedModel implements AutoCloseable {
      *
      * @param instances its instances; its scheduler runs all but the passive ones
      */
-    ServedModel with(ModelConfig changed, List<LoadedInstance> instances) {
+    ServedModel with(ModelConfig changed, List<BackendInstance> instances) {
         ModelSettings read = ModelSettingsReader.settings(changed, version());
-        return new ServedModel(changed, read, scheduler, model, instances, classifier, load);
+        return new ServedModel(changed, read, scheduler, leased, instances, classifier, load);
     }
 
     public Scheduler scheduler() {
         return scheduler;
     }
 
-    /** Returns the backend's model, which creates the instances. */
-    Model model() {
-        return model;
+    /** Returns the backend's model, which creates the instances; empty for an ensemble. */
+    Optional<LeasedModel> leased() {
+        return leased;
     }
 
     /**
@@ -171,7 +158,7 @@ public final class ServedModel implements AutoCloseable {
      *
      * @return the instances in the order of the configuration, passive ones included
      */
-    public List<LoadedInstance> instances() {
+    public List<BackendInstance> instances() {
         return instances;
     }
 
@@ -249,7 +236,7 @@ public final class ServedModel implements AutoCloseable {
         return scheduler.isCached() || isEnsemble() || !hasGpuInstances;
     }
 
-    private static boolean hasGpuInstances(List<LoadedInstance> instances) {
+    private static boolean hasGpuInstances(List<BackendInstance> instances) {
         return instances.stream().anyMatch(instance -> instance.plan().device().kind() == Device.Kind.GPU);
     }
 
@@ -359,7 +346,7 @@ public final class ServedModel implements AutoCloseable {
     }
 
     private PluginThreads threads() {
-        return model instanceof LeasedModel leased ? leased.resources().lease().threads() : PluginThreads.NONE;
+        return leased.map(owner -> owner.resources().lease().threads()).orElse(PluginThreads.NONE);
     }
 
     /** Returns the state in the repository index. A version with no instances left is not ready. */
@@ -424,20 +411,14 @@ public final class ServedModel implements AutoCloseable {
 
     /** Returns the threads for tasks of its backend; empty for a model that had none. */
     Optional<ExecutorUse> executor() {
-        if (!(model instanceof LeasedModel leased)) {
-            return Optional.empty();
-        }
-        ModelExecutor executor = leased.resources().executor();
-        return executor.isUsed()
-                ? Optional.of(new ExecutorUse(tags(), executor.threads(), executor.waiting()))
-                : Optional.empty();
+        return leased.map(owner -> owner.resources().executor())
+                .filter(ModelExecutor::isUsed)
+                .map(executor -> new ExecutorUse(tags(), executor.threads(), executor.waiting()));
     }
 
     /** Returns the responses of other models that it holds; empty for an ensemble. */
     Optional<ResponseHolder> responses() {
-        return model instanceof LeasedModel leased
-                ? Optional.of(leased.resources().responses())
-                : Optional.empty();
+        return leased.map(LeasedModel::responses);
     }
 
     /**
@@ -544,9 +525,7 @@ public final class ServedModel implements AutoCloseable {
     @Override
     public void close() {
         scheduler.close();
-        instances.reversed().stream()
-                .filter(LoadedInstance::isPassive)
-                .forEach(passive -> passive.instance().close());
-        model.close();
+        instances.reversed().stream().filter(BackendInstance::isPassive).forEach(BackendInstance::close);
+        leased.ifPresent(LeasedModel::close);
     }
 }

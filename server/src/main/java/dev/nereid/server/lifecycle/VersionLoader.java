@@ -20,7 +20,7 @@ import dev.nereid.scheduler.ModelPlan;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.sequence.SequencePlan;
@@ -29,11 +29,10 @@ import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.dependency.RequiredModels;
 import dev.nereid.server.executor.ModelExecutor;
+import dev.nereid.server.instance.BackendInstance;
 import dev.nereid.server.instance.InstanceFactory;
 import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.server.instance.InstanceStarts;
-import dev.nereid.server.instance.LoadedInstance;
-import dev.nereid.server.instance.OwnedInstance;
 import dev.nereid.server.instance.Rollback;
 import dev.nereid.server.lifecycle.VersionCompletion.LoadScope;
 import dev.nereid.server.memory.ReportedMemory;
@@ -49,11 +48,9 @@ import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelClient;
-import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -193,18 +190,20 @@ public final class VersionLoader {
                 plans.stream().map(InstancePlan::device).collect(toList()),
                 Optional.of(lease.callbacks().isolate(clients.apply(resources.responses()))));
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
-        Model model = new LeasedModel(
-                backend.load(context),
+        Model model = backend.load(context);
+        LeasedModel leased = new LeasedModel(
+                model,
                 resources,
-                instance -> watch.beginClose(prepared.directory().name(), version, instance));
+                instance -> watch.beginClose(prepared.directory().name(), version, instance),
+                start -> starts.goesOn(prepared.directory().key(), start));
         rollback.commit(); // the model closes its executor, and releases the lease
-        rollback.add(model::close);
+        rollback.add(leased::close);
         Optional<BatchingStrategy> strategy = BatchingStrategyFactory.of(model, config);
         strategy.ifPresent(created -> rollback.add(created::close));
-        List<ModelInstance> instances = new InstanceFactory(
-                        watched(model, resources.responses(), prepared, version), backend.traits(), options.instances())
+        List<BackendInstance> instances = new InstanceFactory(
+                        watched(leased, prepared, version), backend.traits(), options.instances())
                 .create(plans, rollback);
-        starts.await(plans, instances);
+        starts.await(instances);
         scope.kept().close();
         scope.parameters().endRecording();
         report(prepared, MisspeltParameters.of(scope.parameters()));
@@ -214,13 +213,13 @@ public final class VersionLoader {
                 context.settings(),
                 traitsOf(config, resources, model),
                 labels,
-                model,
+                leased,
                 strategy,
                 SequencePlanReader.plan(
                         config, context.settings(), prepared.directory().path()),
                 new Load(prepared.directory().key(), started, identity, scope.required()));
         try (WarmupSamples warmup = warmup(prepared, config, context.settings(), model)) {
-            ServedModel served = serve(parts, plans, instances, warmup.samples(), rollback);
+            ServedModel served = serve(parts, instances, warmup.samples(), rollback);
             rollback.commit();
             return served;
         }
@@ -249,28 +248,22 @@ public final class VersionLoader {
      * Creates instances of a model, and reports creations that take too long. The thread of the load is watched
      * already, so only creations on other threads are reported here.
      */
-    private InstanceFactory.Creation watched(Model model, ResponseHolder owner, PreparedModel prepared, long version) {
+    private InstanceFactory.Creation watched(LeasedModel model, PreparedModel prepared, long version) {
         Thread loading = Thread.currentThread(); // which is watched already
         return plan -> {
             if (loading.equals(Thread.currentThread())) {
-                return newInstance(prepared, model, owner, plan);
+                return newInstance(model, plan);
             }
             try (ModelLoadWatch.Step _ =
                     watch.begin(prepared.directory().name(), OptionalLong.of(version), "newInstance")) {
-                return newInstance(prepared, model, owner, plan);
+                return newInstance(model, plan);
             }
         };
     }
 
     /** Creates one instance of a model, with the memory of the server. */
-    ModelInstance newInstance(PreparedModel prepared, Model model, ResponseHolder owner, InstancePlan plan) {
-        return OwnedInstance.create(
-                model,
-                plan,
-                environment.memory(),
-                options.instances(),
-                owner,
-                start -> starts.goesOn(prepared.directory().key(), start));
+    BackendInstance newInstance(LeasedModel model, InstancePlan plan) {
+        return model.newInstance(plan, environment.memory(), options.instances());
     }
 
     /** Refuses new instances of a model while starts of earlier ones go on in vain. */
@@ -279,8 +272,8 @@ public final class VersionLoader {
     }
 
     /** Waits until new instances of a version have started. */
-    void awaitStarted(List<InstancePlan> plans, List<ModelInstance> instances) {
-        starts.await(plans, instances);
+    void awaitStarted(List<BackendInstance> instances) {
+        starts.await(instances);
     }
 
     /** Reads the warm-up of a version, to be closed when its instances are warm. */
@@ -328,7 +321,7 @@ public final class VersionLoader {
             ModelSettings settings,
             ExecutionTraits traits,
             Map<String, List<String>> labels,
-            Model model,
+            LeasedModel model,
             Optional<BatchingStrategy> strategy,
             Optional<SequencePlan> sequences,
             Load load) {}
@@ -342,19 +335,14 @@ public final class VersionLoader {
 
     /** Passes the active instances to a scheduler. The passive instances stay with the model. */
     private ServedModel serve(
-            Parts parts,
-            List<InstancePlan> plans,
-            List<ModelInstance> instances,
-            List<WarmupSample> warmup,
-            Rollback rollback) {
-        checkActive(parts.settings().name(), plans);
-        List<LoadedInstance> loaded = new ArrayList<>();
-        for (int i = 0; i < plans.size(); i++) {
-            loaded.add(new LoadedInstance(plans.get(i), instances.get(i)));
-        }
+            Parts parts, List<BackendInstance> instances, List<WarmupSample> warmup, Rollback rollback) {
+        checkActive(
+                parts.settings().name(),
+                instances.stream().map(BackendInstance::plan).toList());
         BatchingPolicy batching = ModelSettingsReader.batchingPolicy(parts.config());
         ReportedMemory memory = new ReportedMemory(
-                parts.model().memoryUsage(), environment.clocks().nanoTime().getAsLong());
+                parts.model().model().memoryUsage(),
+                environment.clocks().nanoTime().getAsLong());
         ModelPlan plan = new ModelPlan(parts.settings(), batching)
                 .with(parts.traits())
                 .withStrategy(parts.strategy())
@@ -365,15 +353,15 @@ public final class VersionLoader {
                 .with(ResponseCacheSetting.of(parts.config())
                         .select(environment.cache(), parts.load().identity()))
                 .with(ExecutionLimitReader.of(parts.config(), environment.supervision()));
-        List<InstanceSlot> active = loaded.stream()
+        List<Instance> active = instances.stream()
                 .filter(instance -> !instance.isPassive())
-                .map(instance -> instance.slot(options.instances().hostPolicies()))
+                .map(BackendInstance::scheduled)
                 .toList();
         ModelMeter meter = meters.of(parts.load().key(), parts.settings().version());
         // From here on the scheduler closes the instances that run, and the strategy, also when its start fails.
         rollback.commit();
         rollback.add(parts.model()::close);
-        loaded.stream().filter(LoadedInstance::isPassive).forEach(instance -> rollback.add(instance.instance()::close));
+        instances.stream().filter(BackendInstance::isPassive).forEach(instance -> rollback.add(instance::close));
         ModelScheduler scheduler = ModelScheduler.start(plan, active, modelEnvironment, meter);
         rollback.add(scheduler::close);
         awaitWarm(scheduler, parts.settings().name());
@@ -384,8 +372,8 @@ public final class VersionLoader {
                 parts.config(),
                 parts.settings(),
                 scheduler,
-                parts.model(),
-                loaded,
+                Optional.of(parts.model()),
+                instances,
                 classifier,
                 new ServedModel.LoadFigures(
                         memory,

@@ -4,12 +4,12 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.plugin.BackendLease;
 import dev.nereid.plugin.BackendRegistry;
 import dev.nereid.scheduler.InstanceControl;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.server.instance.BackendInstance;
 import dev.nereid.server.instance.InstanceFactory;
 import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.server.instance.InstanceUpdate;
-import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.instance.ResourceKinds;
 import dev.nereid.server.instance.Rollback;
 import dev.nereid.server.warmup.RunningWarmups;
@@ -18,7 +18,7 @@ import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.Model;
 import inference.ModelConfig;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -110,10 +110,10 @@ public final class VersionUpdater {
         List<InstancePlan> target = InstancePlan.of(config);
         VersionLoader.checkActive(config.getName(), target);
         List<InstancePlan> present =
-                served.instances().stream().map(LoadedInstance::plan).toList();
+                served.instances().stream().map(BackendInstance::plan).toList();
         InstanceUpdate update = InstanceUpdate.of(present, target);
         BackendTraits.Execution execution =
-                served.model().execution().orElse(backend.traits().execution());
+                model(served).execution().orElse(backend.traits().execution());
         if (!update.isEmpty() && execution == BackendTraits.Execution.DEVICE_BLOCKING) {
             throw new ReloadRequiredException("its instances share threads, since their executions block their device");
         }
@@ -140,11 +140,15 @@ public final class VersionUpdater {
         return served.with(config, change(prepared, served, config, target, update, backend.traits()));
     }
 
+    /** Returns the backend's model: an ensemble is not updated. */
+    private static Model model(ServedModel served) {
+        return served.leased().orElseThrow().model();
+    }
+
     /** Returns whether the loaded model suits other instances; {@code false} if the backend cannot say. */
     private static boolean suits(ServedModel served, List<InstancePlan> target) {
         try {
-            return served.model()
-                    .suits(target.stream().map(InstancePlan::device).toList());
+            return model(served).suits(target.stream().map(InstancePlan::device).toList());
         } catch (BackendException e) {
             return false;
         }
@@ -155,12 +159,9 @@ public final class VersionUpdater {
      * them, and is not waited for.
      */
     public void awaitClosed(ServedModel before, ServedModel after) {
-        List<ModelInstance> kept =
-                after.instances().stream().map(LoadedInstance::instance).toList();
-        List<ModelInstance> removed = before.instances().stream()
-                .filter(instance -> !instance.isPassive())
-                .map(LoadedInstance::instance)
-                .filter(instance -> kept.stream().noneMatch(other -> isSame(instance, other)))
+        List<Instance> removed = before.instances().stream()
+                .filter(instance -> !instance.isPassive() && !after.instances().contains(instance))
+                .map(BackendInstance::scheduled)
                 .toList();
         boolean areClosed = removed.isEmpty()
                 || before.scheduler()
@@ -178,16 +179,11 @@ public final class VersionUpdater {
         }
     }
 
-    @SuppressWarnings("ReferenceEquality") // Plugins may make instances that are equal.
-    private static boolean isSame(ModelInstance first, ModelInstance second) {
-        return first == second;
-    }
-
     private static ModelConfig withoutInstances(ModelConfig config) {
         return config.toBuilder().clearInstanceGroup().clearVersionPolicy().build();
     }
 
-    private List<LoadedInstance> change(
+    private List<BackendInstance> change(
             PreparedModel prepared,
             ServedModel served,
             ModelConfig config,
@@ -201,51 +197,43 @@ public final class VersionUpdater {
                 missing.add(target.get(i));
             }
         }
-        List<LoadedInstance> removed =
+        List<BackendInstance> removed =
                 update.removed().stream().map(served.instances()::get).toList();
-        List<LoadedInstance> added = new ArrayList<>();
+        List<BackendInstance> added;
         loader.checkStarts(prepared);
         try (Rollback rollback = new Rollback();
                 WarmupSamples warmup = loader.warmup(
-                        prepared, config, ModelSettingsReader.settings(config, served.version()), served.model())) {
-            List<ModelInstance> created = new InstanceFactory(
-                            plan -> loader.newInstance(
-                                    prepared, served.model(), served.responses().orElseThrow(), plan),
-                            traits,
-                            options.instances())
+                        prepared, config, ModelSettingsReader.settings(config, served.version()), model(served))) {
+            LeasedModel leased = served.leased().orElseThrow();
+            added = new InstanceFactory(plan -> loader.newInstance(leased, plan), traits, options.instances())
                     .create(missing, rollback);
-            loader.awaitStarted(missing, created);
-            for (int i = 0; i < missing.size(); i++) {
-                added.add(new LoadedInstance(missing.get(i), created.get(i)));
-            }
+            loader.awaitStarted(added);
             exchange(served, added, removed, warmup.samples(), rollback);
             rollback.commit();
         }
-        removed.stream()
-                .filter(LoadedInstance::isPassive)
-                .forEach(passive -> passive.instance().close());
+        removed.stream().filter(BackendInstance::isPassive).forEach(BackendInstance::close);
         return arrange(served, update, added);
     }
 
     private void exchange(
             ServedModel served,
-            List<LoadedInstance> added,
-            List<LoadedInstance> removed,
+            List<BackendInstance> added,
+            List<BackendInstance> removed,
             List<WarmupSample> warmup,
             Rollback rollback)
             throws InterruptedException, ReloadRequiredException {
         InstanceControl instances = instances(served);
         rollback.commit(); // from here on the scheduler closes the instances that run, also when their warm-up fails
-        added.stream().filter(LoadedInstance::isPassive).forEach(passive -> rollback.add(passive.instance()::close));
-        List<InstanceSlot> slots = added.stream()
+        added.stream().filter(BackendInstance::isPassive).forEach(passive -> rollback.add(passive::close));
+        warmups.replace(instances, active(added), active(removed), warmup);
+    }
+
+    /** Returns the instances that a scheduler runs. */
+    private static List<Instance> active(List<BackendInstance> all) {
+        return all.stream()
                 .filter(instance -> !instance.isPassive())
-                .map(instance -> instance.slot(options.instances().hostPolicies()))
+                .map(BackendInstance::scheduled)
                 .toList();
-        List<ModelInstance> old = removed.stream()
-                .filter(instance -> !instance.isPassive())
-                .map(LoadedInstance::instance)
-                .toList();
-        warmups.replace(instances, slots, old, warmup);
     }
 
     private static InstanceControl instances(ServedModel served) throws ReloadRequiredException {
@@ -255,8 +243,9 @@ public final class VersionUpdater {
     }
 
     /** Puts the instances in the order of the configuration. */
-    private static List<LoadedInstance> arrange(ServedModel served, InstanceUpdate update, List<LoadedInstance> added) {
-        List<LoadedInstance> all = new ArrayList<>();
+    private static List<BackendInstance> arrange(
+            ServedModel served, InstanceUpdate update, List<BackendInstance> added) {
+        List<BackendInstance> all = new ArrayList<>();
         int next = 0;
         for (int source : update.sources()) {
             all.add(

@@ -2,9 +2,8 @@ package dev.nereid.server.warmup;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.InstanceControl;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.WarmupSample;
-import dev.nereid.spi.ModelInstance;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
@@ -41,10 +40,7 @@ public final class RunningWarmups {
      * @throws InferenceException as {@link InstanceControl#replace}
      */
     public void replace(
-            InstanceControl instances,
-            List<InstanceSlot> added,
-            Collection<ModelInstance> removed,
-            List<WarmupSample> warmup)
+            InstanceControl instances, List<Instance> added, Collection<Instance> removed, List<WarmupSample> warmup)
             throws InterruptedException {
         begin(instances);
         try {
@@ -62,7 +58,7 @@ public final class RunningWarmups {
      * @param timeout how long to wait
      * @return as {@link InstanceControl#awaitClosed}
      */
-    public boolean awaitClosed(InstanceControl instances, Collection<ModelInstance> removed, Duration timeout) {
+    public boolean awaitClosed(InstanceControl instances, Collection<Instance> removed, Duration timeout) {
         begin(instances);
         try {
             return instances.awaitClosed(removed, timeout.toNanos());

@@ -8,7 +8,7 @@ import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.ModelPlan;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.rate.RateProfile;
@@ -61,8 +61,8 @@ final class ThreadAffinityTest {
                         new ModelPlan(model, BatchingPolicy.NONE)
                                 .with(List.of(new WarmupSample("s", 1, () -> List.of(request)))),
                         List.of(
-                                new InstanceSlot("placed", Device.CPU, instance, RateProfile.NONE, placement),
-                                new InstanceSlot("free", Device.CPU, instance)),
+                                new Instance("placed", Device.CPU, instance, RateProfile.NONE, placement),
+                                new Instance("free", Device.CPU, instance)),
                         new SchedulerEnvironment(memory, System::nanoTime, timer))) {
             scheduler.awaitWarm();
         }

@@ -3,7 +3,10 @@ package dev.nereid.server.instance;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.api.ModelRef;
 import dev.nereid.server.host.HostPolicies;
+import dev.nereid.server.response.ResponseHolder;
+import dev.nereid.server.response.ResponseHolders;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Batch;
@@ -11,6 +14,7 @@ import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.testkit.LeakCheckingMemory;
 import inference.ModelInstanceGroup;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,6 +23,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
 final class InstanceFactoryTest {
@@ -26,6 +31,12 @@ final class InstanceFactoryTest {
     private static final BackendTraits AT_ONCE = BackendTraits.DEFAULT.withParallelInstances();
 
     private final List<String> closed = new CopyOnWriteArrayList<>();
+
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    private final ResponseHolder holder = new ResponseHolders().add(new ModelRef("m", 1), "m", "p", Runnable::run);
+
     private boolean parallelInstances;
 
     @Test
@@ -36,11 +47,9 @@ final class InstanceFactoryTest {
             return new NamedInstance(context.name());
         };
 
-        List<ModelInstance> created = create(model, AT_ONCE, 2, "a", "b", "c", "d");
+        List<BackendInstance> created = create(model, AT_ONCE, 2, "a", "b", "c", "d");
 
-        assertThat(created)
-                .extracting(instance -> ((NamedInstance) instance).name)
-                .containsExactly("a", "b", "c", "d");
+        assertThat(created).extracting(instance -> instance.plan().name()).containsExactly("a", "b", "c", "d");
         assertThat(closed).isEmpty();
     }
 
@@ -101,7 +110,7 @@ final class InstanceFactoryTest {
         assertThat(closed).containsExactly("b", "a");
     }
 
-    private List<ModelInstance> create(Model model, BackendTraits traits, int processors, String... names) {
+    private List<BackendInstance> create(Model model, BackendTraits traits, int processors, String... names) {
         List<InstancePlan> plans = new ArrayList<>();
         for (String name : names) {
             plans.add(new InstancePlan(name, Device.CPU, List.of(), false, ModelInstanceGroup.getDefaultInstance()));
@@ -109,11 +118,15 @@ final class InstanceFactoryTest {
         try (Rollback rollback = new Rollback()) {
             InstanceOptions options = new InstanceOptions(
                     processors, List.of(), parallelInstances, HostPolicies.NONE, GpuLoadLimits.NONE);
-            List<ModelInstance> created =
-                    new InstanceFactory(model::newInstance, traits, options).create(plans, rollback);
+            List<BackendInstance> created =
+                    new InstanceFactory(plan -> create(model, plan, options), traits, options).create(plans, rollback);
             rollback.commit();
             return created;
         }
+    }
+
+    private BackendInstance create(Model model, InstancePlan plan, InstanceOptions options) {
+        return BackendInstance.create(model, plan, memory, options, new FakeOwner(holder));
     }
 
     private static void meet(CyclicBarrier together) {

@@ -4,12 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
+import dev.nereid.server.options.ServerOptions;
+import dev.nereid.server.response.ResponseHolders;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.testkit.LeakCheckingMemory;
 import inference.ModelInstanceGroup;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,25 +29,31 @@ final class InstanceStartsTest {
     private final CompletableFuture<Void> first = new CompletableFuture<>();
     private final CompletableFuture<Void> second = new CompletableFuture<>();
 
-    private record Instance(CompletionStage<Void> started) implements ModelInstance {
+    private record StartingInstance(CompletionStage<Void> started) implements ModelInstance {
         @Override
         public void execute(Batch batch) {
             throw new IllegalStateException("not reached");
         }
     }
 
-    private static InstancePlan plan(String name) {
-        return new InstancePlan(
+    private static BackendInstance instance(String name, CompletableFuture<Void> start) {
+        InstancePlan plan = new InstancePlan(
                 name,
                 Device.CPU,
                 List.of(),
                 false,
                 ModelInstanceGroup.newBuilder().build());
+        return BackendInstance.create(
+                _ -> new StartingInstance(start),
+                plan,
+                new LeakCheckingMemory(),
+                ServerOptions.of(Path.of("models")).models().instances(),
+                new FakeOwner(new ResponseHolders().add(new ModelRef("m", 1), "m", "p", Runnable::run)));
     }
 
     private void await(LoadWaits waits) {
         new InstanceStarts(waits, (instances, waited) -> reports.add(instances + " " + waited.toSeconds()))
-                .await(List.of(plan("m_0"), plan("m_1")), List.of(new Instance(first), new Instance(second)));
+                .await(List.of(instance("m_0", first), instance("m_1", second)));
     }
 
     private static boolean check(CompletableFuture<?> stage, Duration limit) {

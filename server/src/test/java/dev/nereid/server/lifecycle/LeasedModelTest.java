@@ -10,15 +10,19 @@ import dev.nereid.repository.ModelDirectory;
 import dev.nereid.repository.files.VersionFiles;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.server.executor.ModelExecutor;
+import dev.nereid.server.instance.BackendInstance;
+import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.server.instance.LoadWaits;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.response.ResponseHolders;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.Batch;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
-import dev.nereid.testkit.FakeInstanceContext;
+import dev.nereid.testkit.LeakCheckingMemory;
+import inference.ModelInstanceGroup;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -44,6 +48,9 @@ final class LeasedModelTest {
     @AutoClose
     private final ModelLoadWatch watch = new ModelLoadWatch(Supervision.NONE, System::nanoTime);
 
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
     private final List<String> closes = new ArrayList<>();
 
     @BeforeEach
@@ -53,9 +60,10 @@ final class LeasedModelTest {
 
     @Test
     void countsTheCloseOfAnInstanceOnce() {
-        Model leased = new LeasedModel(new ClosingModel(), resources(), name -> watch.beginClose("m", 1, name));
-        ModelInstance first = leased.newInstance(new FakeInstanceContext("m_0_0"));
-        ModelInstance second = leased.newInstance(new FakeInstanceContext("m_0_0"));
+        LeasedModel leased =
+                new LeasedModel(new ClosingModel(), resources(), name -> watch.beginClose("m", 1, name), _ -> {});
+        BackendInstance first = newInstance(leased);
+        BackendInstance second = newInstance(leased);
 
         first.close();
         first.close();
@@ -107,6 +115,13 @@ final class LeasedModelTest {
         while (backend().equals(completing)) {
             Thread.onSpinWait(); // until the task ends
         }
+    }
+
+    private BackendInstance newInstance(LeasedModel leased) {
+        InstancePlan plan =
+                new InstancePlan("m_0_0", Device.CPU, List.of(), false, ModelInstanceGroup.getDefaultInstance());
+        return leased.newInstance(
+                plan, memory, ServerOptions.of(Path.of("models")).models().instances());
     }
 
     private Backend backend() {

@@ -7,7 +7,7 @@ import dev.nereid.scheduler.ModelPlan;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelVersion;
 import dev.nereid.scheduler.request.RequestInputs;
@@ -108,7 +108,7 @@ public final class IdleModel implements AutoCloseable {
                 new ModelPlan(settings, sequences.isPresent() ? BatchingPolicy.NONE : dynamic)
                         .with(new ExecutionTraits(NAME, false, shortExecutions))
                         .withSequences(sequences),
-                List.of(new InstanceSlot("idle_0", Device.CPU, instance)),
+                List.of(new Instance("idle_0", Device.CPU, instance)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
     }
 

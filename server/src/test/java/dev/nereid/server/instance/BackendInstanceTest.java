@@ -21,16 +21,12 @@ import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
-import dev.nereid.spi.ModelSettings;
-import dev.nereid.testkit.FakeBatch;
 import dev.nereid.testkit.FakeDeviceMemory;
-import dev.nereid.testkit.FakeRequest;
 import dev.nereid.testkit.LeakCheckingMemory;
 import inference.ModelInstanceGroup;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -44,7 +40,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Scratch memory of instances. */
-final class OwnedInstanceTest {
+final class BackendInstanceTest {
     private static final MemoryPlace GPU0 = new MemoryPlace(MemoryPlace.Kind.GPU, 0);
     private static final MemoryPlace GPU1 = new MemoryPlace(MemoryPlace.Kind.GPU, 1);
     private static final MemoryPlace PINNED = new MemoryPlace(MemoryPlace.Kind.PINNED, 0);
@@ -72,17 +68,17 @@ final class OwnedInstanceTest {
         return new RecordingInstance(events);
     };
 
-    private ModelInstance create(Model creating, InstancePlan as) {
+    private BackendInstance create(Model creating, InstancePlan as) {
         return create(creating, as, ServerOptions.of(Path.of("models")).models().instances());
     }
 
-    private ModelInstance create(Model creating, InstancePlan as, InstanceOptions options) {
-        return OwnedInstance.create(creating, as, memory, options, owner, _ -> {});
+    private BackendInstance create(Model creating, InstancePlan as, InstanceOptions options) {
+        return BackendInstance.create(creating, as, memory, options, new FakeOwner(owner));
     }
 
     @Test
     void allocatesMemoryOfTheHost() {
-        ModelInstance instance = create(model, plan);
+        BackendInstance instance = create(model, plan);
         InstanceContext context = contexts.getFirst();
 
         AllocatedMemory allocated = context.allocate(MemoryPlace.HOST, 100);
@@ -115,7 +111,7 @@ final class OwnedInstanceTest {
             }
         };
         CompletableFuture<Long> closed = new CompletableFuture<>();
-        ModelInstance instance = create(
+        BackendInstance instance = create(
                 context -> {
                     AllocatedMemory allocated = context.allocate(MemoryPlace.HOST, 8);
                     return new StartingInstance(start, () -> {
@@ -124,7 +120,7 @@ final class OwnedInstanceTest {
                     });
                 },
                 plan);
-        assertThat(instance.started().toCompletableFuture()).isNotDone();
+        assertThat(instance.started()).isNotDone();
 
         instance.close();
         assertThat(closed).isNotDone();
@@ -181,7 +177,7 @@ final class OwnedInstanceTest {
 
     @Test
     void refusesSizesThatNoMemoryHas() {
-        ModelInstance instance = create(model, plan);
+        BackendInstance instance = create(model, plan);
         for (MemoryPlace place : List.of(MemoryPlace.HOST, PINNED, GPU0, GPU1)) {
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> contexts.getFirst().allocate(place, Long.MIN_VALUE))
@@ -194,7 +190,7 @@ final class OwnedInstanceTest {
     @Test
     void keepsThePlaceWherePinnedMemoryRunsOut() {
         memory.withPinned(100);
-        ModelInstance instance = create(model, plan);
+        BackendInstance instance = create(model, plan);
         InstanceContext context = contexts.getFirst();
 
         AllocatedMemory pinned = context.allocate(PINNED, 60);
@@ -212,7 +208,7 @@ final class OwnedInstanceTest {
     @Test
     void reportsMemoryThatAnInstanceLeaves() {
         for (int left = 0; left <= 2; left++) {
-            ModelInstance instance = create(model, plan);
+            BackendInstance instance = create(model, plan);
             for (int i = 0; i < 2; i++) {
                 AllocatedMemory allocated = contexts.getLast().allocate(MemoryPlace.HOST, 8);
                 if (i >= left) {
@@ -235,7 +231,7 @@ final class OwnedInstanceTest {
     @Test
     @Timeout(60)
     void freesMemoryThatAnInstanceHasForgotten() {
-        ModelInstance instance = create(model, plan);
+        BackendInstance instance = create(model, plan);
         InstanceContext context = contexts.getFirst();
         AllocatedMemory kept = context.allocate(MemoryPlace.HOST, 8);
         List<MemorySegment> parts = new ArrayList<>(
@@ -275,7 +271,7 @@ final class OwnedInstanceTest {
 
     @Test
     void allocatesMemoryOfDevices() {
-        ModelInstance instance = create(model, plan);
+        BackendInstance instance = create(model, plan);
         InstanceContext context = contexts.getFirst();
 
         AllocatedMemory allocated = context.allocate(GPU0, 8);
@@ -317,44 +313,14 @@ final class OwnedInstanceTest {
     }
 
     @Test
-    void isNotReadyWhenItsGpuHasFailed() {
-        InstancePlan onGpu = new InstancePlan(
-                "m_0", new Device(Device.Kind.GPU, 0), List.of(), false, ModelInstanceGroup.getDefaultInstance());
-        Model working = _ -> _ -> {};
-        ModelInstance instance = create(working, onGpu);
-        ModelInstance onCpu = create(working, plan);
-        assertThat(instance.checkReady()).isCompleted();
-
-        gpu.fail("GPU 0 has failed: of a test");
-
-        assertThat(instance.checkReady())
-                .isCompletedExceptionally()
-                .failsWithin(Duration.ZERO)
-                .withThrowableThat()
-                .withMessageContaining("GPU 0 has failed: of a test");
-        assertThat(onCpu.checkReady()).isCompleted();
-        try (FakeBatch batch =
-                new FakeBatch(ModelSettings.builder("m", 1).build(), memory, new FakeRequest(1, List.of()))) {
-            assertThatExceptionOfType(BackendException.class)
-                    .isThrownBy(() -> instance.execute(batch))
-                    .withMessage("GPU 0 has failed: of a test")
-                    .matches(e -> e.code() == ErrorCode.UNAVAILABLE);
-        }
-        instance.close();
-        onCpu.close();
-        memory.close();
-    }
-
-    @Test
     void countsAsTensorMemory() {
         try (TensorPool pool = new TensorPool(1 << 20, 0)) {
-            ModelInstance instance = OwnedInstance.create(
+            BackendInstance instance = BackendInstance.create(
                     model,
                     plan,
                     pool,
                     ServerOptions.of(Path.of("models")).models().instances(),
-                    owner,
-                    _ -> {});
+                    new FakeOwner(owner));
             InstanceContext context = contexts.getFirst();
 
             AllocatedMemory allocated = context.allocate(MemoryPlace.HOST, 500_000);
@@ -371,7 +337,7 @@ final class OwnedInstanceTest {
 
     @Test
     void freesWhatTheInstanceLeaves() {
-        ModelInstance instance = create(model, plan);
+        BackendInstance instance = create(model, plan);
         InstanceContext context = contexts.getFirst();
         AllocatedMemory left = context.allocate(MemoryPlace.HOST, 8);
         context.allocate(MemoryPlace.HOST, 16);
@@ -402,15 +368,15 @@ final class OwnedInstanceTest {
     }
 
     @Test
-    void forwardsEverything() {
-        ModelInstance instance = create(model, plan);
+    void closesOnceWhateverItsSchedulerDoes() {
+        BackendInstance instance = create(model, plan);
         InstanceContext context = contexts.getFirst();
 
-        instance.execute(null);
-        assertThat(instance.checkReady()).isCompleted();
+        instance.scheduled().close();
         instance.close();
 
-        assertThat(events).containsExactly("execute", "checkReady", "close");
+        assertThat(events).containsExactly("close");
+        assertThat(instance.scheduled().name()).isEqualTo("m_0");
         assertThat(context.name()).isEqualTo("m_0");
         assertThat(context.device()).isEqualTo(Device.CPU);
         assertThat(context)
@@ -423,12 +389,6 @@ final class OwnedInstanceTest {
         @Override
         public void execute(Batch batch) {
             events.add("execute");
-        }
-
-        @Override
-        public CompletionStage<Void> checkReady() {
-            events.add("checkReady");
-            return CompletableFuture.completedStage(null);
         }
 
         @Override
