@@ -228,7 +228,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     }
 
     private WorkerGroup group(List<Instance> instances, List<WarmupSample> warmup) {
-        return WorkerGroup.of(scope, instances, traits, _ -> queue.source(), executions, warmup);
+        return WorkerGroup.of(scope, instances, traits, queue::source, executions, warmup);
     }
 
     /**

@@ -58,7 +58,7 @@ final class BoundScheduler implements Scheduler, Continuations.Target {
                 scope,
                 managed,
                 ExecutionTraits.DEFAULT.withMaxDeferred(4),
-                _ -> next.next(),
+                next::next,
                 new DirectExecutionPolicy(settings, ExecutionTraits.DEFAULT),
                 List.of());
         threads.start(workers.workers(), workers.warmup());

@@ -35,6 +35,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
@@ -399,15 +400,41 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
 
     /** Cuts the state updates of each request; called before the requests are settled, after a success. */
     private void cutStates() {
-        if (sink != null) {
-            BatchEnds.cutStates(executed, states);
+        if (sink == null) {
+            return;
         }
+        if (states != null) {
+            states.written(itemsOfNullRequests());
+        }
+        int firstItem = 0;
+        for (BackendRequest request : executed) {
+            request.cutStates(states, firstItem);
+            firstItem += request.scheduled().checked().batchSize();
+        }
+    }
+
+    private BitSet itemsOfNullRequests() {
+        BitSet items = new BitSet();
+        int firstItem = 0;
+        for (BackendRequest request : executed) {
+            int next = firstItem + request.scheduled().checked().batchSize();
+            if (request.isNullRequest()) {
+                items.set(firstItem, next);
+            }
+            firstItem = next;
+        }
+        return items;
     }
 
     /** Stores the state updates, and releases the outputs of the batch; called when all responses are delivered. */
     private void releaseOutputs(boolean succeeded) {
         if (sink != null) {
-            BatchEnds.storeStates(executed, succeeded, states);
+            for (BackendRequest request : executed) {
+                request.storeStates(succeeded);
+            }
+            if (states != null) {
+                states.end();
+            }
         }
         if (outputs != null) {
             outputs.release();
@@ -651,7 +678,7 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         boolean cut = false;
         try {
             if (failure == null) {
-                tally.executed(BatchEnds.items(executed));
+                tally.executed(items());
                 cutStates();
             }
             cut = true;
@@ -670,7 +697,7 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
             ResponseEvent.@Nullable Failure failure, boolean outputsComputed, ExecutionTally tally, long nowNanos) {
         OutputFences pending = fences;
         boolean computed = outputsComputed;
-        BatchEnds.settle(executed, failure, tally, rescheduler);
+        settle(failure, tally);
         scope.model().meter().record(tally);
         if (pending != null && deliversPending) {
             computed = deliverBefore(pending);
@@ -680,12 +707,62 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         ObserverScope observers = ObserverScope.current();
         observers.open(); // requests that follow from this batch are queued together
         try {
-            BatchEnds.finish(executed);
+            for (BackendRequest request : executed) {
+                request.finish();
+            }
         } finally {
             observers.close();
         }
         releaseOutputs(failure == null && computed);
-        BatchEnds.reschedule(executed, rescheduler, rescheduled, nowNanos);
+        reschedule(nowNanos);
+    }
+
+    /** Returns the number of items in the batch. Items of null requests count: the backend computes them too. */
+    private int items() {
+        int items = 0;
+        for (BackendRequest request : executed) {
+            items += request.scheduled().checked().batchSize();
+        }
+        return items;
+    }
+
+    /** Decides how the requests end, and counts the requests that end. */
+    private void settle(ResponseEvent.@Nullable Failure failure, ExecutionTally tally) {
+        int firstItem = 0;
+        for (int i = 0; i < executed.length; i++) {
+            executed[i].settle(failure, i, firstItem, tally, rescheduler);
+            firstItem += executed[i].scheduled().checked().batchSize();
+        }
+    }
+
+    /** Returns the requests to their source, all at once. Called last, when everything of the execution is settled. */
+    private void reschedule(long nowNanos) {
+        int ofClients = 0;
+        Runnable releases = null;
+        try {
+            for (BackendRequest request : executed) {
+                ofClients += request.isNullRequest() ? 0 : 1;
+                boolean waits = request.reschedule(nowNanos);
+                if (waits) {
+                    rescheduled.add(request.scheduled());
+                }
+                releases = request.released(waits, releases);
+            }
+        } finally {
+            release(releases, ofClients);
+        }
+    }
+
+    private void release(@Nullable Runnable releases, int ofClients) {
+        try {
+            if (releases != null) {
+                releases.run();
+            }
+        } finally {
+            if (rescheduler != null) {
+                rescheduler.reschedule(ofClients, rescheduled);
+            }
+        }
     }
 
     /**
@@ -708,7 +785,9 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         BooleanSupplier before = continuations.enter(() -> false); // this thread waits next
         observers.open();
         try {
-            BatchEnds.deliverPending(executed);
+            for (BackendRequest request : executed) {
+                request.deliverPending();
+            }
         } finally {
             observers.close();
             continuations.exit(before);

@@ -7,14 +7,19 @@ import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.client.InstanceUse;
 import dev.nereid.scheduler.client.RunningExecution;
+import dev.nereid.scheduler.memory.ClientMemory;
 import dev.nereid.scheduler.memory.InputStaging;
 import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.rate.RateLimitPermits;
+import dev.nereid.scheduler.request.Continuations;
+import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.spi.BackendException;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -22,19 +27,26 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
 
 /**
  * Executes the batches that one worker takes, and shows the current one to other threads. Executed by the thread that
  * runs the instance.
  */
 final class InstanceExecutions {
+    private static final Logger LOG = LoggerFactory.getLogger(InstanceExecutions.class);
+
     private final ExecutionScope scope;
     private final DeviceInstances instances;
     private final WorkSource source;
     private final InstanceHandle handle;
     private final RateLimitPermitAcquirer permitAcquirer;
     private final RequestDrain drain;
-    private final BatchRunner runner;
+    private final ModelScope model;
+    private final DirectExecutionPolicy policy;
+    private final MemoryFailures memory = new MemoryFailures();
     private final InputStaging staging;
     private final TakenRequests taken;
     private final boolean limited;
@@ -75,7 +87,8 @@ final class InstanceExecutions {
         this.handle = handle;
         this.permitAcquirer = permitAcquirer;
         this.drain = drain;
-        this.runner = new BatchRunner(scope.model(), policy);
+        this.model = scope.model();
+        this.policy = policy;
         this.staging = new InputStaging(
                 scope.model().memory(), scope.model().settings().name(), scope.accepted(), instances.device());
         this.taken = new TakenRequests(handle);
@@ -107,15 +120,93 @@ final class InstanceExecutions {
             if (scope.model().detached().areAbandoned()) {
                 batch.refuse(scope.model().nanoTime().getAsLong());
             } else {
-                runner.run(
-                        instance,
-                        batch,
-                        clientMemory,
-                        direct,
-                        direct ? InstanceExecutions::isAlwaysFree : freeWithoutWork);
+                run(instance, batch, clientMemory, direct);
             }
             returned(batch);
         }
+    }
+
+    /**
+     * Executes a batch on an instance, and completes its requests. An error of a backend fails its execution alone.
+     *
+     * @param clientMemory whether the batch lies in memory of a client
+     * @param direct whether the thread is not the instance's own
+     */
+    private void run(Instance instance, ExecutionBatch batch, boolean clientMemory, boolean direct) {
+        if (!direct) {
+            Thread.interrupted(); // left by an earlier execution
+        }
+        long start = model.nanoTime().getAsLong();
+        batch.started(start);
+        Throwable thrown = instance.execute(batch, clientMemory);
+        long end = model.nanoTime().getAsLong();
+        boolean interrupted = false;
+        if (!direct) {
+            interrupted = Thread.interrupted(); // meant for this execution
+        }
+        boolean waits = batch.hasFences() && !batch.isDeferred(); // this thread waits for a device next
+        if (!waits) {
+            record(batch, direct, end - start);
+        }
+        memory.ended(thrown, end);
+        model.fatalErrors().check(thrown);
+        Continuations continuations = Continuations.current();
+        BooleanSupplier before = continuations.enter(free(batch, direct));
+        try {
+            if (clientMemory && thrown instanceof InternalError) {
+                batch.threw(new ResponseEvent.Failure(ClientMemory.lostError(), FailureReason.OTHER), end);
+            } else if (thrown == null) {
+                batch.returned(end);
+            } else {
+                BackendException failure = failure(instance, thrown, interrupted);
+                batch.threw(ResponseEvent.Failure.of(failure, FailureReason.BACKEND), end);
+            }
+        } finally {
+            continuations.exit(before);
+        }
+        if (waits) {
+            record(batch, direct, end - start + batch.awaitedNanos());
+        }
+    }
+
+    /** Records how long an execution has held its thread, unless it is one of the warm-up. */
+    @SuppressWarnings("ReferenceEquality")
+    private void record(ExecutionBatch batch, boolean direct, long nanos) {
+        if (direct) {
+            policy.recordDirect(nanos, batch.isDeferred());
+        } else if (batch != warming) {
+            policy.recordOnInstanceThread(nanos);
+        }
+    }
+
+    /** Returns whether the thread may execute steps that follow from the batch, once it has released the instance. */
+    @SuppressWarnings("ReferenceEquality")
+    private BooleanSupplier free(ExecutionBatch batch, boolean direct) {
+        if (direct) {
+            return InstanceExecutions::isAlwaysFree;
+        }
+        return batch == warming ? () -> false : freeWithoutWork;
+    }
+
+    private BackendException failure(Instance instance, Throwable thrown, boolean interrupted) {
+        boolean expected = thrown instanceof BackendException;
+        if (!expected || (thrown.getCause() != null && !(thrown.getCause() instanceof InferenceException))) {
+            LOG.atLevel(expected ? Level.WARN : Level.ERROR)
+                    .addKeyValue("model", model.settings().name())
+                    .addKeyValue("version", model.settings().version())
+                    .addKeyValue("instance", instance.name())
+                    .addKeyValue("interrupted", interrupted)
+                    .setCause(thrown)
+                    .log(
+                            (expected ? "backend failed" : "backend failed unexpectedly")
+                                    + " (model '{}', version {}, instance '{}')",
+                            model.settings().name(),
+                            model.settings().version(),
+                            instance.name());
+        }
+        return thrown instanceof BackendException failure
+                ? failure
+                : SchedulerErrors.unexpected(model.settings(), thrown);
     }
 
     private void returned(ExecutionBatch batch) {
@@ -200,7 +291,7 @@ final class InstanceExecutions {
 
     private void warmWithPermit(Instance instance, ExecutionBatch batch) {
         if (!limited) {
-            runner.warm(instance, batch);
+            run(instance, batch, false, false);
             return;
         }
         RateLimitPermits permits = instance.permits();
@@ -210,7 +301,7 @@ final class InstanceExecutions {
             return;
         }
         try {
-            runner.warm(instance, batch);
+            run(instance, batch, false, false);
         } finally {
             batch.onEnd(permits::release);
         }
@@ -252,7 +343,7 @@ final class InstanceExecutions {
 
     /** Returns the executions that failed for want of memory. */
     MemoryFailures memory() {
-        return runner.memory();
+        return memory;
     }
 
     /** Returns the execution on a thread; empty if the thread executes no batch. Called by that thread. */
@@ -261,7 +352,7 @@ final class InstanceExecutions {
         if (batch == null || !thread.equals(batch.thread())) {
             return Optional.empty();
         }
-        return Optional.of(new RunningExecution(runner.areDeclaredShort(), batch.chain(Hold.Kind.THREAD)));
+        return Optional.of(new RunningExecution(policy.areDeclaredShort(), batch.chain(Hold.Kind.THREAD)));
     }
 
     boolean executesOn(Thread thread) {

@@ -4,7 +4,7 @@ import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.queue.WorkSource;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Function;
+import java.util.function.Supplier;
 
 /**
  * Workers that start together, and their warm-up. Immutable except for the state of both.
@@ -21,13 +21,13 @@ public record WorkerGroup(List<InstanceWorker> workers, Warmup warmup) {
      * Creates a worker for each instance, or for each device that executions block. All are registered with their
      * source before the first one starts; if that fails, no worker is registered.
      *
-     * @param sources returns the source of batches for the instances of one worker
+     * @param sources returns a source of batches for each worker
      */
     public static WorkerGroup of(
             ExecutionScope scope,
             List<Instance> instances,
             ExecutionTraits traits,
-            Function<DeviceInstances, WorkSource> sources,
+            Supplier<? extends WorkSource> sources,
             DirectExecutionPolicy executions,
             List<WarmupSample> samples) {
         List<DeviceInstances> groups = DeviceInstances.of(instances, traits.blocksDevice());
@@ -35,8 +35,8 @@ public record WorkerGroup(List<InstanceWorker> workers, Warmup warmup) {
         List<InstanceWorker> workers = new ArrayList<>();
         try {
             for (DeviceInstances group : groups) {
-                InstanceWorker worker = new InstanceWorker(
-                        scope, group, sources.apply(group), executions, traits.maxDeferred(), warmup);
+                InstanceWorker worker =
+                        new InstanceWorker(scope, group, sources.get(), executions, traits.maxDeferred(), warmup);
                 workers.add(worker);
                 warmup.onFailure(worker::retire);
             }

@@ -20,13 +20,11 @@ import org.jspecify.annotations.Nullable;
  * instances and threads that offer requests. {@link IdleInstances} decides which instance to wake.
  */
 public final class BatchSource implements WorkSource {
+    /** The lock of the queue, which the queue itself may hold already: it guards the batcher and the idle instances. */
     private final QueueLock lock;
+
     private final LongSupplier nanoTime;
-
-    @GuardedBy("lock")
     private final Batcher batcher;
-
-    @GuardedBy("lock")
     private final IdleInstances idleInstances;
 
     /**

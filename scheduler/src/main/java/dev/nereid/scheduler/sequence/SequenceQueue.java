@@ -392,7 +392,13 @@ public final class SequenceQueue implements ModelQueue {
 
     @Override
     public void close() {
-        table.close();
+        lock.lock();
+        try {
+            SequenceTable closing = table;
+            lock.later(closing::close); // the timer is used without the lock
+        } finally {
+            lock.unlock();
+        }
         inputs.close();
     }
 
