@@ -230,11 +230,15 @@ final class SingleSenderTest {
         }
     }
 
-    /** Waits for the other one of two threads, without a change of threads. */
+    /** Waits for the other one of two threads: without a change of threads, unless the other one has no processor. */
     private static void meet(AtomicInteger arrived) {
         arrived.incrementAndGet();
-        while (arrived.get() < 2) {
-            Thread.onSpinWait();
+        for (int spins = 0; arrived.get() < 2; spins++) {
+            if (spins < 10_000) {
+                Thread.onSpinWait();
+            } else {
+                Thread.yield();
+            }
         }
     }
 

@@ -99,7 +99,7 @@ public final class Instance {
         this(name, device, backend, RateProfile.NONE, ThreadPlacement.ANYWHERE);
     }
 
-    public String name() {
+    String name() {
         return name;
     }
 

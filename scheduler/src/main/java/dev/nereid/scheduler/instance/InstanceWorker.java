@@ -375,9 +375,7 @@ public final class InstanceWorker implements Runnable {
         RateLimitPermits permits = instances.permits();
         boolean more = false;
         try {
-            // The others of a device may take batches while the one with the permit does not. If none does, there may
-            // be
-            // an end of a sequence.
+            // The others of a device may take batches while this one does not. If none does, a sequence may have ended.
             if ((instances.isNextAvailable() || instances.areUnavailable()) && source.poll(handle)) {
                 more = execute(false) && !retired && permitAcquirer.isWorthAnother(handle);
             }

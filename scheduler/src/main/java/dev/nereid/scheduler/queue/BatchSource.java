@@ -130,7 +130,7 @@ public final class BatchSource implements WorkSource {
         }
     }
 
-    /** Lets an instance have batches, when its thread first looks for one. */
+    /** Opens an instance for batches, when its thread first looks for one. */
     @GuardedBy("lock")
     private void open(InstanceHandle handle) {
         if (!handle.opened) {
@@ -277,7 +277,10 @@ public final class BatchSource implements WorkSource {
         idleInstances.addIdle(handle);
         if (handle.retired || (batcher.isStopped() && handle.thread != null)) {
             idleInstances.release(handle);
-        } else if (handle.bound || batcher.hasEnded()) {
+        } else if (handle.bound
+                || batcher.hasEnded()
+                || !handle.taken.isEmpty() // left from a failure
+                || !handle.ended().isEmpty()) {
             idleInstances.wakeIfWaiting(handle);
         } else {
             idleInstances.wakeOne(now);

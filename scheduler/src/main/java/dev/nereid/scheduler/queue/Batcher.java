@@ -50,7 +50,7 @@ public interface Batcher {
     /**
      * Moves a batch to an instance, if there is one.
      *
-     * @param handle receives the begun requests, and those that expired
+     * @param handle receives the begun requests, and the expired ones
      * @return the time at the return
      */
     long take(InstanceHandle handle, long now);

@@ -8,7 +8,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Holds the idle instances of a model, and chooses the one to wake. Guarded by the lock of the queue.
+ * Holds the idle instances of a source, and chooses the one to wake. Guarded by the lock of the queue.
  *
  * <p><b>Wake-ups.</b> An instance without a batch waits in one of two ways. One instance at most is the
  * <em>leader</em>: requests wait but may still wait for others, and the leader sleeps until the oldest has waited long
@@ -36,8 +36,8 @@ import org.jspecify.annotations.Nullable;
  * is to start its thread, after the release of the lock. Until that thread takes the lock, or the start has failed, the
  * instance is woken in the sense above. After a failed start it is idle again: the waiting requests are left to the
  * instances that are busy, woken or waiting with a thread, or completed by the thread that failed if there is none.
- * Where all instances are woken to end, instances without a thread are left idle; the thread that closes them removes
- * them.
+ * Where all instances are woken to end, instances without a thread are left idle, unless batches are bound to them; the
+ * thread that closes them removes them.
  *
  * <p><b>End of an idle thread.</b> A thread that was idle for some time is woken to end. If there is no work when it takes
  * the lock, the instance becomes one without a thread in the same step, as before its late start; so a request finds
@@ -104,7 +104,7 @@ final class IdleInstances {
     }
 
     /**
-     * Takes a batch and expired requests for an instance. Wakes another instance for the rest.
+     * Takes a batch, expired requests and ended sequences for an instance. Wakes another instance for the rest.
      *
      * @return whether any were taken; if not, the instance itself waits for the rest of the queue
      */
@@ -541,12 +541,15 @@ final class IdleInstances {
     }
 
     private void idle(InstanceHandle handle, long now) {
+        if (handle.unavailable) {
+            wakeOne(now); // it may have been woken for a batch, or the leader
+            if (lock.runLater()) {
+                return;
+            }
+        }
         beginToWait(handle);
         handle.idleNanos = now;
         addIdle(handle);
-        if (handle.unavailable) {
-            wakeOne(now); // it may have been woken for a batch, or the leader
-        }
         boolean interrupted = false;
         while (handle.waiting) {
             interrupted |= lock.sleep(handle);

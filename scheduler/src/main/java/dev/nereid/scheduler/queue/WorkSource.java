@@ -9,8 +9,8 @@ import java.util.function.LongSupplier;
  * Passes batches to an instance. Safe for use by any thread; an {@link InstanceHandle} is used by the thread that runs
  * its instance.
  *
- * <p>Instances pull: each takes its next batch itself when it is free. {@link BatchSource} shares one queue among all
- * instances of a model; a source may also be bound to one instance, such as a source that keeps sequences on it.
+ * <p>Instances pull: each takes its next batch itself when it is free. A {@link BatchSource} serves all instances of
+ * a model, or with sequences one of them.
  *
  * <p>No method calls a backend, an observer or other foreign code under a lock.
  */

@@ -45,7 +45,7 @@ final class IdleSequencesTest {
     }
 
     @Test
-    void thoseThatAreNotExpiredWaitForTheNextTimeout() {
+    void oneThatIsNotExpiredWaitsForTheNextTimeout() {
         addIdle(10);
         clock.advanceNanos(1);
         addIdle(10);

@@ -103,7 +103,7 @@ final class LeasedModel implements BackendInstance.Owner, AutoCloseable {
      * Creates an instance. Blocks.
      *
      * @return the instance, owned by the caller
-     * @throws BackendException as {@link BackendInstance#create}
+     * @throws dev.nereid.spi.BackendException as {@link BackendInstance#create}
      */
     BackendInstance newInstance(InstancePlan plan, TensorMemory memory, InstanceOptions options) {
         uses.incrementAndGet();

@@ -75,6 +75,7 @@ public final class ServedModel implements AutoCloseable {
     private final RequestChecks checks;
     private final Classifier classifier;
     private final Scheduler scheduler;
+
     /** The backend's model; empty for an ensemble. */
     private final Optional<LeasedModel> leased;
 

@@ -7,6 +7,11 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
 import dev.nereid.api.ModelRef;
+import dev.nereid.scheduler.BatchingPolicy;
+import dev.nereid.scheduler.ModelPlan;
+import dev.nereid.scheduler.ModelScheduler;
+import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.response.ResponseHolder;
@@ -21,6 +26,7 @@ import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.FakeDeviceMemory;
 import dev.nereid.testkit.LeakCheckingMemory;
 import inference.ModelInstanceGroup;
@@ -313,6 +319,27 @@ final class BackendInstanceTest {
     }
 
     @Test
+    void isNotReadyWhenItsGpuHasFailed() {
+        InstancePlan onGpu = new InstancePlan(
+                "m_0", new Device(Device.Kind.GPU, 0), List.of(), false, ModelInstanceGroup.getDefaultInstance());
+        gpu.fail("GPU 0 has failed: of a test");
+
+        assertThat(isReady(onGpu)).isFalse();
+        assertThat(isReady(plan)).isTrue();
+        memory.close();
+    }
+
+    private boolean isReady(InstancePlan as) {
+        ModelPlan settings = new ModelPlan(ModelSettings.builder("m", 1).build(), BatchingPolicy.NONE);
+        SchedulerEnvironment environment =
+                new SchedulerEnvironment(memory, System::nanoTime, new TimeoutQueue(() -> {}));
+        BackendInstance instance = create(_ -> _ -> {}, as);
+        try (ModelScheduler scheduler = ModelScheduler.start(settings, List.of(instance.scheduled()), environment)) {
+            return scheduler.checkReady().toCompletableFuture().join().isReady();
+        }
+    }
+
+    @Test
     void countsAsTensorMemory() {
         try (TensorPool pool = new TensorPool(1 << 20, 0)) {
             BackendInstance instance = BackendInstance.create(
@@ -376,7 +403,7 @@ final class BackendInstanceTest {
         instance.close();
 
         assertThat(events).containsExactly("close");
-        assertThat(instance.scheduled().name()).isEqualTo("m_0");
+        assertThat(instance.plan().name()).isEqualTo("m_0");
         assertThat(context.name()).isEqualTo("m_0");
         assertThat(context.device()).isEqualTo(Device.CPU);
         assertThat(context)
