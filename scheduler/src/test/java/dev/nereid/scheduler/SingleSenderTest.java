@@ -231,6 +231,7 @@ final class SingleSenderTest {
     }
 
     /** Waits for the other one of two threads: without a change of threads, unless the other one has no processor. */
+    @SuppressWarnings("ThreadPriorityCheck") // The order of the threads does not matter.
     private static void meet(AtomicInteger arrived) {
         arrived.incrementAndGet();
         for (int spins = 0; arrived.get() < 2; spins++) {

@@ -51,7 +51,7 @@ final class BackendContractTest {
     private static final Shape ANY = Shape.of(Shape.VARIABLE);
     private static final int LEAK = 1 << 20;
     /** Above 16 MiB in 500 loads. */
-    private static final int SLOW_LEAK = 40 << 10;
+    private static final int SLOW_LEAK = 64 << 10;
 
     private static final int MANY_LOADS = 1000;
 
