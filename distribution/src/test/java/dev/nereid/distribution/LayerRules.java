@@ -115,6 +115,7 @@ final class LayerRules {
                         "client",
                         "dependency",
                         "memory",
+                        "response",
                         "warmup"));
         uses.put("ensemble", List.of("demand", "lifecycle", "classification", "dependency", "request"));
         uses.put("demand", List.of("options", "lifecycle"));
@@ -127,6 +128,7 @@ final class LayerRules {
                         "classification",
                         "dependency",
                         "executor",
+                        "host",
                         "memory",
                         "request",
                         "response",
