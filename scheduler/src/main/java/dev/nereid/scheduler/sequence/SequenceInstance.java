@@ -6,6 +6,7 @@ import dev.nereid.scheduler.queue.Batcher;
 import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.QueueLock;
+import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,11 +18,34 @@ import org.jspecify.annotations.Nullable;
  * which the caller holds.
  */
 final class SequenceInstance implements Batcher {
-    private final SequenceTable table;
+    /** The table of all sequences. It knows its instances, which do not depend on it. */
+    interface Owner {
+        /** Returns whether no more sequences begin. */
+        boolean isStopped();
+
+        void register(SequenceInstance instance);
+
+        /** Gives free slots to the oldest sequences of the backlog. */
+        void placeBacklog();
+
+        /** Removes the waiting requests of the sequences in some slots, which end. The caller completes the requests. */
+        List<ScheduledRequest> removeWaiting(Slots slots, SequenceEndReason reason);
+
+        /** Ends the sequences in the slots of an instance that is gone, with an error for their requests. */
+        void endAll(Slots slots);
+
+        /** Refuses the requests that would wait in vain, if the model is to be unloaded. */
+        void refuseStranded();
+
+        /** Removes an instance; returns the waiting requests if no instance is left for them. */
+        List<ScheduledRequest> deregister(SequenceInstance instance);
+    }
+
+    private final Owner owner;
     private final Slots slots;
     private final SlotStrategy strategy;
     private final boolean oneByOne;
-    private final @Nullable SequenceRescheduler rescheduler;
+    private final @Nullable Rescheduler rescheduler;
     private final BatchSource source;
     private @Nullable InstanceHandle handle;
 
@@ -44,14 +68,14 @@ final class SequenceInstance implements Batcher {
      * @param rescheduler takes requests that are to be rescheduled; {@code null} if none is
      */
     SequenceInstance(
-            SequenceTable table,
+            Owner owner,
             QueueLock lock,
             LongSupplier nanoTime,
             Slots slots,
             SlotStrategy strategy,
             boolean oneByOne,
-            @Nullable SequenceRescheduler rescheduler) {
-        this.table = table;
+            @Nullable Rescheduler rescheduler) {
+        this.owner = owner;
         this.slots = slots;
         this.strategy = strategy;
         this.oneByOne = oneByOne;
@@ -127,7 +151,7 @@ final class SequenceInstance implements Batcher {
 
     /** Removes the waiting requests of the sequences, which end. */
     List<ScheduledRequest> removeWaiting(SequenceEndReason reason) {
-        return table.removeWaiting(slots, reason);
+        return owner.removeWaiting(slots, reason);
     }
 
     // What the source of batches calls.
@@ -141,13 +165,13 @@ final class SequenceInstance implements Batcher {
         if (rescheduler != null) {
             registered.setRescheduler(rescheduler);
         }
-        table.placement().register(this);
+        owner.register(this);
     }
 
     @Override
     public void opened() {
         open = true;
-        table.placement().placeBacklog();
+        owner.placeBacklog();
     }
 
     @Override
@@ -199,7 +223,7 @@ final class SequenceInstance implements Batcher {
 
     @Override
     public boolean isStopped() {
-        return table.isStopped();
+        return owner.isStopped();
     }
 
     @Override
@@ -215,7 +239,7 @@ final class SequenceInstance implements Batcher {
 
     @Override
     public void lose(InstanceHandle instance) {
-        table.endAll(slots);
+        owner.endAll(slots);
     }
 
     @Override
@@ -230,16 +254,16 @@ final class SequenceInstance implements Batcher {
         }
         handle = null;
         retired = true;
-        table.endAll(slots);
+        owner.endAll(slots);
         takeEnded(instance);
-        return table.deregister(this);
+        return owner.deregister(this);
     }
 
     @Override
     public void availabilityChanged(long now) {
         if (handle != null) {
-            table.placement().placeBacklog(); // nothing is free on it if it takes no batches
-            table.refuseStranded();
+            owner.placeBacklog(); // nothing is free on it if it takes no batches
+            owner.refuseStranded();
             source.wake(now);
         }
     }

@@ -38,7 +38,7 @@ import org.slf4j.LoggerFactory;
  * <p>A sequence moves one way: to the backlog, if no slot is free; to a slot, which it keeps until its last request is
  * taken; to its end, when that request is executed. {@link #finishIfDone} is the only place that ends a sequence.
  */
-final class SequenceTable {
+final class SequenceTable implements SequenceInstance.Owner {
     private static final Logger LOG = LoggerFactory.getLogger(SequenceTable.class);
 
     private final QueueLock lock;
@@ -386,7 +386,18 @@ final class SequenceTable {
 
     // What executions call.
 
-    boolean isStopped() {
+    @Override
+    public void register(SequenceInstance instance) {
+        placement.register(instance);
+    }
+
+    @Override
+    public void placeBacklog() {
+        placement.placeBacklog();
+    }
+
+    @Override
+    public boolean isStopped() {
         return stopped;
     }
 
@@ -555,8 +566,8 @@ final class SequenceTable {
 
     // Instances that are gone, and the end of the model.
 
-    /** Removes the waiting requests of all sequences of an instance, which end. The caller completes the requests. */
-    List<ScheduledRequest> removeWaiting(Slots slots, SequenceEndReason reason) {
+    @Override
+    public List<ScheduledRequest> removeWaiting(Slots slots, SequenceEndReason reason) {
         List<ScheduledRequest> removed = new ArrayList<>();
         for (int slot = slots.limit() - 1; slot >= 0; slot--) {
             LiveSequence sequence = slot < slots.limit() ? slots.get(slot) : null;
@@ -575,8 +586,8 @@ final class SequenceTable {
         }
     }
 
-    /** Ends all sequences of an instance that is gone, with an error for their requests. */
-    void endAll(Slots slots) {
+    @Override
+    public void endAll(Slots slots) {
         for (int slot = slots.limit() - 1; slot >= 0; slot--) {
             LiveSequence sequence = slot < slots.limit() ? slots.get(slot) : null;
             if (sequence == null) {
@@ -593,11 +604,8 @@ final class SequenceTable {
         }
     }
 
-    /**
-     * Refuses the requests that would wait in vain: the model is to be unloaded, and the instance of their sequence, or
-     * for the backlog every instance, takes no batches.
-     */
-    void refuseStranded() {
+    @Override
+    public void refuseStranded() {
         if (!leaving) {
             return;
         }
@@ -613,8 +621,8 @@ final class SequenceTable {
         stranded.forEach(request -> rejectLater(request, SchedulerErrors.stranded(request.checked())));
     }
 
-    /** Removes an instance; returns the waiting requests if no instance is left for them. */
-    List<ScheduledRequest> deregister(SequenceInstance instance) {
+    @Override
+    public List<ScheduledRequest> deregister(SequenceInstance instance) {
         placement.deregister(instance);
         List<ScheduledRequest> left = new ArrayList<>();
         if (!placement.hasInstances()) {
