@@ -39,6 +39,7 @@ public interface FatalErrorHandler {
     /**
      * Handles the end of a thread that serves as long as the server does, such as that of timeouts, of an event loop or of
      * an instance. The server has not begun to close. Called once for each thread, on any thread; does nothing by default.
+     * Not called for threads of pools, which replace a thread that ends.
      *
      * @param thread the name of the thread
      */

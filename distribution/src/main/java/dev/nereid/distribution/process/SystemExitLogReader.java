@@ -8,7 +8,11 @@ import java.util.logging.Logger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Reads invocations of {@link System#exit} from the log of the JDK. Immutable; reads as long as it is reachable. */
+/**
+ * Reads invocations of {@link System#exit} from the log of the JDK. Immutable; reads as long as it is reachable.
+ *
+ * <p>The JDK does not log {@link Runtime#halt}: such an end of the process is not seen here.
+ */
 public final class SystemExitLogReader {
     private static final Pattern STATUS = Pattern.compile("(-?\\d+)\\)?$");
 

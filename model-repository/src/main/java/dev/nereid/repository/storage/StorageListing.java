@@ -20,6 +20,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Lists the models of a storage, and the objects of one model, within limits. Immutable; safe for use by any thread.
+ * Numbers and sizes are limited while the pages arrive, before anything is downloaded.
  */
 final class StorageListing {
     /** Receives the objects of a listing. */

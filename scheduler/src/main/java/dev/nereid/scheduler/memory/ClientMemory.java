@@ -7,6 +7,10 @@ import java.lang.foreign.MemorySegment;
 /**
  * Accesses shared memory of clients, which may disappear during an access. An access to lost memory throws an
  * {@link InternalError}, at once or a little later. Static functions only.
+ *
+ * <p>Other code of the server passes such memory on and does not access it. A backend accesses it only if its traits
+ * allow that ({@link dev.nereid.spi.BackendTraits#withClientMemory}), and only in an execution of one request, so that
+ * a fault fails that request alone.
  */
 public final class ClientMemory {
     private static final Object FAULT_LOCK = new Object();

@@ -8,6 +8,9 @@ import java.util.concurrent.ConcurrentHashMap;
  * Holds requests of a model outside of queues and instances. Kept so that they can be abandoned at shutdown. Lock-free;
  * safe for use by any thread.
  *
+ * <p>A request is here while its execution is deferred, while it has a sender, while it is looked up in the response
+ * cache, or while an ensemble executes it.
+ *
  * <p>No request is missed: shutdown sets {@code abandoned} and then reads the set; {@link #add} adds a request and then
  * reads {@code abandoned}. At least one of the two sees the other.
  */

@@ -16,9 +16,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * Fills a place of a batch in which no sequence has a request. Immutable except for its request.
  *
- * <p>Its request is like another one of the batch, but belongs to a separate scope: it is not counted anywhere, and its
- * responses are dropped. Its inputs are zeros, or empty texts. It shares shape tensors with the other request, and
- * keeps that request then. It keeps its memory as long as it lives: a sender of the backend may outlive the execution.
+ * <p>Its request is like another one of the batch, but belongs to a separate scope: it is counted in the batch size of
+ * the statistics alone, and its responses are dropped. Its inputs are zeros, or empty texts. It shares shape tensors
+ * with the other request, and keeps that request then. It keeps its memory as long as it lives: a sender of the backend
+ * may outlive the execution.
  */
 public final class NullRequest implements Executable {
     private static final ResponseObserver DROPPED = new ResponseObserver() {

@@ -18,6 +18,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Delivers the responses of a model's request to another model. It lives from the submission to the end of the request.
+ *
+ * <p>The backend's observer is called on the thread that delivers the response, since the server reads the flow of the
+ * observer before the next response.
  */
 final class SentModelRequest implements ResponseObserver {
     private static final Logger LOG = LoggerFactory.getLogger(SentModelRequest.class);

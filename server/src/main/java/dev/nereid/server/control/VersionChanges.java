@@ -19,7 +19,11 @@ import org.jspecify.annotations.Nullable;
 record VersionChanges(
         NavigableSet<Long> loaded, NavigableMap<Long, Generation> updated, NavigableMap<Long, Generation> kept) {
     /**
-     * Decides.
+     * Compares a model with its last load.
+     *
+     * <p>A version that serves stays loaded if its plugin, its files and the files that all versions share are the
+     * same, and the configuration differs in instance groups and version policy at most. It is updated if the instance
+     * groups differ. An ensemble is always loaded again.
      *
      * @param prepared the model as it is now
      * @param source its files now
