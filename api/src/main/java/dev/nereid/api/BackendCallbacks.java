@@ -28,6 +28,7 @@ public interface BackendCallbacks extends Executor {
     /**
      * Returns a fence that calls a fence of the backend.
      *
+     * @param fence the fence of the backend
      * @return the fence that is called in its place
      */
     default Fence isolate(Fence fence) {
@@ -37,6 +38,7 @@ public interface BackendCallbacks extends Executor {
     /**
      * Returns a client that passes responses to the backend in the way in which this calls the backend.
      *
+     * @param client sends the requests
      * @return the client that the backend gets in its place
      */
     default ModelClient isolate(ModelClient client) {
@@ -66,6 +68,7 @@ public interface BackendCallbacks extends Executor {
      * Reads the stacks of some of its {@linkplain #threads threads}, for a report on a model. Threads that execute other models
      * of the plugin, or run their tasks, are left out.
      *
+     * @param model the model of the report
      * @return the first stack with the others; {@code null} if no thread is in code of the backend
      */
     default @Nullable Throwable stacks(ModelSettings model) {

@@ -15,6 +15,7 @@ public final class Spelling {
      * Asks for the most similar name, at the end of an error text.
      *
      * @param word the misspelt word, of any length
+     * @param names the right words
      * @return {@code " Did you mean '<name>'?"}; empty if no name is similar
      */
     public static String question(String word, Collection<String> names) {
@@ -28,6 +29,7 @@ public final class Spelling {
      * Finds the most similar name.
      *
      * @param word the misspelt word, of any length
+     * @param names the right words
      * @return the first of the most similar names, or empty if none is similar
      */
     public static Optional<String> closest(String word, Collection<String> names) {

@@ -28,6 +28,7 @@ public final class ContainedPath {
      * Resolves a path by its text alone. For files that are written.
      *
      * @param what what the path is for, for errors
+     * @param directory the directory
      * @param path any text
      * @return the path below the directory
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it is not below the directory
@@ -55,6 +56,7 @@ public final class ContainedPath {
      * Finds a file to read.
      *
      * @param what what the file is for, for errors
+     * @param directory the directory
      * @param path any text
      * @return an existing regular file
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it is not below the directory, also by a link, or
@@ -73,6 +75,8 @@ public final class ContainedPath {
      * Refuses an existing entry of a directory that is a link out of it.
      *
      * @param what what the entry is for, for errors
+     * @param directory the directory
+     * @param entry a path below it
      * @param shown the name of the entry in errors
      * @return the entry, with all links resolved
      * @throws InferenceException as {@link #file}

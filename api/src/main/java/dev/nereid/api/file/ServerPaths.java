@@ -26,7 +26,9 @@ public final class ServerPaths {
     /**
      * Shows paths below a directory by their paths within it.
      *
+     * @param text any text
      * @param root the directory
+     * @return the text without the path of the directory
      */
     public static String within(String text, Path root) {
         Set<String> places = new TreeSet<>();
@@ -50,6 +52,7 @@ public final class ServerPaths {
     /**
      * Shows absolute paths of two names or more by their last names. For texts of foreign code.
      *
+     * @param text any text
      * @param known a text that clients know, such as a configuration; paths in it stay
      * @return the text without directories
      */
@@ -71,6 +74,7 @@ public final class ServerPaths {
      * Describes why a file cannot be used.
      *
      * @param failure the failure; its message may have the file's path
+     * @return the reason, without a path
      */
     public static String reason(Exception failure) {
         Throwable cause = failure.getCause() instanceof IOException io ? io : failure;

@@ -50,10 +50,14 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private static final int RESERVE_DIVISOR = 16;
 
     /**
-     * How long a connection that has served a request must have been idle before it is evicted for the reserve. The
-     * connections that fill the limit may be those of another port. When it became idle is known to within a second.
+     * How long a connection that has served a request must have been idle before it is evicted for the reserve, or at once
+     * for a new connection. The connections that fill the limit may be those of another port. When it became idle is known
+     * to within a second.
      */
-    private static final long RESERVE_IDLE_NANOS = TimeUnit.SECONDS.toNanos(2);
+    private static final long MIN_IDLE_NANOS = TimeUnit.SECONDS.toNanos(2);
+
+    /** How long a new connection waits for another one to end, before the next attempt to evict one. */
+    private static final long RETRY_MILLIS = 50;
 
     private static final long PAUSE_MILLIS = 1_000;
     private static final long CLOSE_SECONDS = 5;
@@ -225,7 +229,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         if (!closeHandshake(SLOW_HANDSHAKE_NANOS, () -> {})) {
             longestIdle()
                     .filter(port -> !port.idle().isEvictionPending())
-                    .ifPresent(port -> closeIdle(port, this::isNearlyFull, RESERVE_IDLE_NANOS, () -> {}));
+                    .ifPresent(port -> closeIdle(port, this::isNearlyFull, MIN_IDLE_NANOS, () -> {}));
         }
     }
 
@@ -274,7 +278,9 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private void evict(ChannelHandlerContext context, Channel connection, InetAddress client, int attempts) {
         EvictionAttempt attempt = new EvictionAttempt(context, () -> retry(context, connection, client, attempts - 1));
         boolean isUnderWay = attempts > 0
-                && (closeHandshake(SLOW_HANDSHAKE_NANOS, attempt) || closeIdle(attempt) || closeHandshake(0, attempt));
+                && (closeHandshake(SLOW_HANDSHAKE_NANOS, attempt)
+                        || closeIdle(attempts > 1 ? MIN_IDLE_NANOS : 0, attempt)
+                        || closeHandshake(0, attempt));
         if (isUnderWay) {
             attempt.limit();
         } else {
@@ -284,9 +290,21 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         }
     }
 
+    @SuppressWarnings("FutureReturnValueIgnored") // the timer has no outcome
     private void retry(ChannelHandlerContext context, Channel connection, InetAddress client, int attempts) {
-        boolean hasRoom = limiter.open() < limiter.max();
-        evict(context, connection, client, hasRoom ? 0 : attempts);
+        if (hasRoom() || attempts == 0) {
+            evict(context, connection, client, 0);
+        } else {
+            context.executor()
+                    .schedule(
+                            () -> evict(context, connection, client, hasRoom() ? 0 : attempts),
+                            RETRY_MILLIS,
+                            TimeUnit.MILLISECONDS);
+        }
+    }
+
+    private boolean hasRoom() {
+        return limiter.open() < limiter.max();
     }
 
     /**
@@ -324,9 +342,9 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         }
     }
 
-    private boolean closeIdle(Runnable next) {
+    private boolean closeIdle(long minIdleNanos, Runnable next) {
         Optional<Listener> port = longestIdle();
-        return port.isPresent() && closeIdle(port.get(), () -> true, 0, next);
+        return port.isPresent() && closeIdle(port.get(), () -> true, minIdleNanos, next);
     }
 
     /** Makes an event loop close an idle connection. It does so if that is still needed when the task runs. */
@@ -392,7 +410,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         }
         if (problem instanceof IOException) {
             if (!closeHandshake(SLOW_HANDSHAKE_NANOS, () -> {})) {
-                closeIdle(() -> {});
+                closeIdle(0, () -> {});
             }
             // First: without a task that ends it, a pause would last for ever.
             context.executor().schedule(() -> endPause(context), PAUSE_MILLIS, TimeUnit.MILLISECONDS);
