@@ -278,7 +278,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private void evict(ChannelHandlerContext context, Channel connection, InetAddress client, int attempts) {
         EvictionAttempt attempt = new EvictionAttempt(context, () -> retry(context, connection, client, attempts - 1));
         boolean isUnderWay = attempts > 0
-                && (closeHandshake(SLOW_HANDSHAKE_NANOS, attempt)
+                && (closeHandshake(attempts > 1 ? SLOW_HANDSHAKE_NANOS : 0, attempt)
                         || closeIdle(attempts > 1 ? MIN_IDLE_NANOS : 0, attempt)
                         || closeHandshake(0, attempt));
         if (isUnderWay) {
