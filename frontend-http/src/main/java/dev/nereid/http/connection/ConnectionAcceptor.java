@@ -33,8 +33,8 @@ import org.slf4j.LoggerFactory;
  * they have an event loop or memory. Confined to the accepting thread, but for the methods that say otherwise.
  *
  * <p>At the limit a connection is evicted for each new one: first one with a slow TLS handshake, then the one that has
- * been idle for the longest time, then the one with the oldest handshake. Without any of these the new connection is
- * closed at once. When the process has no file descriptor for another connection, nothing is accepted for a second.
+ * been idle for the longest time, then the one with the oldest handshake. One that was in use until a short time ago goes
+ * last, after other connections had time to end. Without any of these the new connection is closed at once. When the process has no file descriptor for another connection, nothing is accepted for a second.
  */
 public @Sharable // by the listeners of one port, which have one socket
 final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
@@ -299,7 +299,12 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
                     .schedule(
                             () -> evict(context, connection, client, hasRoom() ? 0 : attempts),
                             RETRY_MILLIS,
-                            TimeUnit.MILLISECONDS);
+                            TimeUnit.MILLISECONDS)
+                    .addListener(waited -> {
+                        if (!waited.isSuccess()) { // the event loop ends
+                            connection.unsafe().closeForcibly();
+                        }
+                    });
         }
     }
 

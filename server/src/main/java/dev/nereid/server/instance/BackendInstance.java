@@ -39,7 +39,7 @@ public final class BackendInstance {
     private final Owner owner;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /** The model of an instance. Safe for use by any thread. */
+    /** The model of an instance, which is loaded by a package that depends on this one. Safe for use by any thread. */
     public interface Owner {
         /** Returns the receiver of reports about memory that the instance forgets. */
         ResponseHolder responses();
