@@ -119,7 +119,7 @@ final class BackendSlot {
         }
     }
 
-    private IsolatedBackendProvider provider(Plugin loaded) {
+    private IsolatedBackend.Provider provider(Plugin loaded) {
         return loaded.provider(claim.map(Claim::provider).orElse(name));
     }
 
@@ -135,7 +135,7 @@ final class BackendSlot {
             CountedResource.Lease<Plugin> lease = plugin.acquire();
             boolean created = false;
             try {
-                IsolatedBackendProvider provider = provider(lease.get());
+                IsolatedBackend.Provider provider = provider(lease.get());
                 String reason = provider.unavailable().orElse("");
                 if (!reason.isEmpty()) {
                     throw new BackendException(
@@ -156,7 +156,7 @@ final class BackendSlot {
             }
         }
 
-        private static Backend create(IsolatedBackendProvider provider, PluginBackendContext context) {
+        private static Backend create(IsolatedBackend.Provider provider, PluginBackendContext context) {
             try {
                 return provider.create(context);
             } catch (BackendException e) {

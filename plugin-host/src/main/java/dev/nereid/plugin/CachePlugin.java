@@ -53,7 +53,7 @@ public final class CachePlugin {
         boolean created = false;
         try {
             ResponseCache cache =
-                    new IsolatedCacheProvider(plugin.provider(), plugin.boundary(), plugin.close()).create(context);
+                    new IsolatedCache.Provider(plugin.provider(), plugin.boundary(), plugin.close()).create(context);
             created = true;
             return cache;
         } catch (BackendException e) {

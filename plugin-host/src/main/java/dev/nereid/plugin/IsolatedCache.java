@@ -1,8 +1,10 @@
 package dev.nereid.plugin;
 
 import dev.nereid.plugin.boundary.PluginBoundary;
+import dev.nereid.spi.cache.CacheContext;
 import dev.nereid.spi.cache.CacheEntry;
 import dev.nereid.spi.cache.CacheKey;
+import dev.nereid.spi.cache.CacheProvider;
 import dev.nereid.spi.cache.InsertObserver;
 import dev.nereid.spi.cache.LookupObserver;
 import dev.nereid.spi.cache.ResponseCache;
@@ -65,7 +67,7 @@ final class IsolatedCache implements ResponseCache {
             if (entry == null) {
                 observer.failed("found: null (expected: an entry)");
             } else {
-                observer.found(new IsolatedCacheEntry(entry, boundary));
+                observer.found(new Entry(entry, boundary));
             }
         }
 
@@ -77,6 +79,73 @@ final class IsolatedCache implements ResponseCache {
         @Override
         public void failed(String reason) {
             observer.failed(reason);
+        }
+    }
+
+    /**
+     * A plugin's cache entry behind its boundary. Immutable; safe for use by any thread.
+     *
+     * <p>Exceptions of the entry pass unchanged: the scheduler, which reads the entry, takes them for failures of the
+     * cache.
+     */
+    static final class Entry implements CacheEntry {
+        private final CacheEntry entry;
+        private final PluginBoundary boundary;
+
+        Entry(CacheEntry entry, PluginBoundary boundary) {
+            this.entry = entry;
+            this.boundary = boundary;
+        }
+
+        @Override
+        public MemorySegment content() {
+            ClassLoader before = boundary.enter();
+            try {
+                return entry.content();
+            } finally {
+                PluginBoundary.exit(before);
+            }
+        }
+
+        @Override
+        public void close() {
+            ClassLoader before = boundary.enter();
+            try {
+                entry.close();
+            } finally {
+                PluginBoundary.exit(before);
+            }
+        }
+    }
+
+    /** A plugin's cache provider behind its boundary. Immutable. */
+    static final class Provider implements CacheProvider {
+        private final CacheProvider provider;
+        private final PluginBoundary boundary;
+        private final Runnable closePlugin;
+        private final String name;
+
+        /**
+         * Wraps a provider and reads its name.
+         *
+         * @param closePlugin closes the plugin, after the cache that the provider creates
+         */
+        Provider(CacheProvider provider, PluginBoundary boundary, Runnable closePlugin) {
+            this.provider = provider;
+            this.boundary = boundary;
+            this.closePlugin = closePlugin;
+            name = boundary.invoke("CacheProvider.name", provider::name);
+        }
+
+        @Override
+        public String name() {
+            return name;
+        }
+
+        @Override
+        public ResponseCache create(CacheContext context) {
+            return new IsolatedCache(
+                    boundary.invoke("CacheProvider.create", () -> provider.create(context)), boundary, closePlugin);
         }
     }
 }

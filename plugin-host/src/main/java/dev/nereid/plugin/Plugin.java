@@ -35,14 +35,14 @@ final class Plugin implements AutoCloseable {
 
     private final PluginSource source;
     private final Closeable loader;
-    private final List<IsolatedBackendProvider> providers;
-    private final List<IsolatedAgentProvider> agents;
+    private final List<IsolatedBackend.Provider> providers;
+    private final List<IsolatedAgent.Provider> agents;
 
     Plugin(
             PluginSource source,
             Closeable loader,
-            List<IsolatedBackendProvider> providers,
-            List<IsolatedAgentProvider> agents) {
+            List<IsolatedBackend.Provider> providers,
+            List<IsolatedAgent.Provider> agents) {
         this.source = source;
         this.loader = loader;
         this.providers = List.copyOf(providers);
@@ -76,7 +76,7 @@ final class Plugin implements AutoCloseable {
         PluginBoundary boundary =
                 new PluginBoundary(source.name(), provider.getClass().getClassLoader());
         try {
-            return new Plugin(source, () -> {}, List.of(IsolatedBackendProvider.of(provider, boundary)), List.of());
+            return new Plugin(source, () -> {}, List.of(IsolatedBackend.Provider.of(provider, boundary)), List.of());
         } catch (BackendException e) {
             throw new PluginException(String.valueOf(e.getMessage()), e);
         }
@@ -86,22 +86,22 @@ final class Plugin implements AutoCloseable {
         return source;
     }
 
-    List<IsolatedBackendProvider> providers() {
+    List<IsolatedBackend.Provider> providers() {
         return providers;
     }
 
-    List<IsolatedAgentProvider> agents() {
+    List<IsolatedAgent.Provider> agents() {
         return agents;
     }
 
-    IsolatedBackendProvider provider(String backend) {
+    IsolatedBackend.Provider provider(String backend) {
         return providers.stream()
                 .filter(provider -> provider.name().equals(backend))
                 .findFirst()
                 .orElseThrow(() -> missing("backend", backend));
     }
 
-    IsolatedAgentProvider agent(String name) {
+    IsolatedAgent.Provider agent(String name) {
         return agents.stream()
                 .filter(provider -> provider.name().equals(name))
                 .findFirst()
@@ -132,16 +132,16 @@ final class Plugin implements AutoCloseable {
                     + " names no class (expected: the name of a class that implements "
                     + BackendProvider.class.getName() + ")");
         }
-        List<IsolatedBackendProvider> isolatedBackends = new ArrayList<>();
+        List<IsolatedBackend.Provider> isolatedBackends = new ArrayList<>();
         for (BackendProvider provider : backends) {
-            isolatedBackends.add(IsolatedBackendProvider.of(provider, boundary));
+            isolatedBackends.add(IsolatedBackend.Provider.of(provider, boundary));
         }
-        List<IsolatedAgentProvider> isolatedAgents = new ArrayList<>();
+        List<IsolatedAgent.Provider> isolatedAgents = new ArrayList<>();
         for (RepositoryAgentProvider provider : agents) {
-            isolatedAgents.add(IsolatedAgentProvider.of(provider, boundary));
+            isolatedAgents.add(IsolatedAgent.Provider.of(provider, boundary));
         }
-        requireUnique("backend", isolatedBackends.stream().map(IsolatedBackendProvider::name));
-        requireUnique("repository agent", isolatedAgents.stream().map(IsolatedAgentProvider::name));
+        requireUnique("backend", isolatedBackends.stream().map(IsolatedBackend.Provider::name));
+        requireUnique("repository agent", isolatedAgents.stream().map(IsolatedAgent.Provider::name));
         return new Plugin(source, loader, isolatedBackends, isolatedAgents);
     }
 

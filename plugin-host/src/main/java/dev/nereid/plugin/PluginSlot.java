@@ -201,7 +201,7 @@ final class PluginSlot {
             return new Names(
                     backends,
                     lease.get().agents().stream()
-                            .map(IsolatedAgentProvider::name)
+                            .map(IsolatedAgent.Provider::name)
                             .toList());
         } catch (BackendException e) {
             throw e.getCause() instanceof PluginException broken
@@ -221,7 +221,7 @@ final class PluginSlot {
     Optional<Claim> claims(Path directory) throws PluginException {
         BackendException failure = null;
         try (CountedResource.Lease<Plugin> lease = acquire()) {
-            for (IsolatedBackendProvider provider : lease.get().providers()) {
+            for (IsolatedBackend.Provider provider : lease.get().providers()) {
                 try {
                     Optional<String> claimed = provider.claims(directory);
                     if (claimed.isPresent()) {

@@ -71,7 +71,7 @@ public final class StoragePlugin {
         boolean opened = false;
         try {
             ModelStorage storage =
-                    new IsolatedStorageProvider(plugin.provider(), plugin.boundary(), plugin.close()).open(context);
+                    new IsolatedStorage.Provider(plugin.provider(), plugin.boundary(), plugin.close()).open(context);
             opened = true;
             return storage;
         } catch (BackendException e) {

@@ -236,7 +236,7 @@ final class BackendSlotTest {
                     return new Plugin(
                             source,
                             new PluginClassLoader(source, getClass().getClassLoader()),
-                            List.of(IsolatedBackendProvider.of(provider, boundary)),
+                            List.of(IsolatedBackend.Provider.of(provider, boundary)),
                             List.of());
                 } catch (PluginException e) {
                     throw new AssertionError(e);

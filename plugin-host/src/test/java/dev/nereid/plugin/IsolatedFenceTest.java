@@ -41,21 +41,21 @@ final class IsolatedFenceTest {
 
     @Test
     void receivesTheEvent() {
-        assertThat(new IsolatedFence(new WithEvent(), boundary).withEvent(received::add))
+        assertThat(new IsolatedCallbacks.IsolatedFence(new WithEvent(), boundary).withEvent(received::add))
                 .isTrue();
         assertThat(received).containsExactly(4097L);
     }
 
     @Test
     void ranNotForWorkWithoutAnEvent() {
-        assertThat(new IsolatedFence(new TestFence() {}, boundary).withEvent(received::add))
+        assertThat(new IsolatedCallbacks.IsolatedFence(new TestFence() {}, boundary).withEvent(received::add))
                 .isFalse();
         assertThat(received).isEmpty();
     }
 
     @Test
     void failuresOfTheActionAreThoseOfItsCaller() {
-        Fence fence = new IsolatedFence(new WithEvent(), boundary);
+        Fence fence = new IsolatedCallbacks.IsolatedFence(new WithEvent(), boundary);
 
         assertThatIllegalStateException()
                 .isThrownBy(() -> fence.withEvent(event -> {
@@ -71,7 +71,7 @@ final class IsolatedFenceTest {
 
     @Test
     void failuresOfThePluginAreReportedByTheWait() {
-        Fence fence = new IsolatedFence(
+        Fence fence = new IsolatedCallbacks.IsolatedFence(
                 new TestFence() {
                     @Override
                     public boolean withEvent(LongConsumer action) {

@@ -4,7 +4,7 @@ import static java.util.stream.Collectors.toSet;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
-import dev.nereid.plugin.boundary.IsolatedResponseObserver;
+import dev.nereid.plugin.boundary.IsolatedModelClient;
 import dev.nereid.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.Backend;
@@ -394,7 +394,7 @@ final class PluginBoundaryCompletenessTest {
             }
         };
 
-        assertThat(List.copyOf(IsolatedBackendProvider.of(provider, boundary).platforms()))
+        assertThat(List.copyOf(IsolatedBackend.Provider.of(provider, boundary).platforms()))
                 .containsExactly("y");
         assertThat(List.copyOf(new IsolatedModel(model, boundary).memoryUsage()))
                 .hasSize(1);
@@ -462,20 +462,20 @@ final class PluginBoundaryCompletenessTest {
 
     private Object wrapper(Class<?> type, FakePlugin plugin) throws Exception {
         return switch (plugin.as(type)) {
-            case BackendProvider provider -> IsolatedBackendProvider.of(provider, boundary);
+            case BackendProvider provider -> IsolatedBackend.Provider.of(provider, boundary);
             case Backend backend -> new IsolatedBackend(backend, boundary);
             case Model model -> new IsolatedModel(model, boundary);
-            case ModelInstance instance -> new IsolatedInstance(instance, boundary);
-            case BatchingStrategy strategy -> new IsolatedBatchingStrategy(strategy, boundary);
-            case FormingBatch batch -> new IsolatedBatchingStrategy(() -> batch, boundary).begin();
+            case ModelInstance instance -> new IsolatedModel.Instance(instance, boundary);
+            case BatchingStrategy strategy -> new IsolatedModel.Strategy(strategy, boundary);
+            case FormingBatch batch -> new IsolatedModel.Strategy(() -> batch, boundary).begin();
             case Fence fence -> new IsolatedCallbacks(Runnable::run, boundary).isolate(fence);
-            case ModelResponseObserver observer -> new IsolatedResponseObserver(observer, boundary);
-            case CacheProvider provider -> new IsolatedCacheProvider(provider, boundary, () -> {});
+            case ModelResponseObserver observer -> new IsolatedModelClient.IsolatedResponseObserver(observer, boundary);
+            case CacheProvider provider -> new IsolatedCache.Provider(provider, boundary, () -> {});
             case ResponseCache cache -> new IsolatedCache(cache, boundary, () -> {});
-            case CacheEntry entry -> new IsolatedCacheEntry(entry, boundary);
-            case RepositoryAgentProvider provider -> IsolatedAgentProvider.of(provider, boundary);
+            case CacheEntry entry -> new IsolatedCache.Entry(entry, boundary);
+            case RepositoryAgentProvider provider -> IsolatedAgent.Provider.of(provider, boundary);
             case RepositoryAgent agent -> new IsolatedAgent(agent, boundary);
-            case StorageProvider provider -> new IsolatedStorageProvider(provider, boundary, () -> {});
+            case StorageProvider provider -> new IsolatedStorage.Provider(provider, boundary, () -> {});
             case ModelStorage storage -> new IsolatedStorage(storage, boundary, () -> {});
             default -> throw new AssertionError("no wrapper of " + type);
         };
@@ -590,8 +590,8 @@ final class PluginBoundaryCompletenessTest {
         FakePlugin plugin = new FakePlugin();
         plugin.failing = "onCompleted[]";
         plugin.failure = new NoClassDefFoundError("lacking");
-        ModelResponseObserver observer =
-                new IsolatedResponseObserver((ModelResponseObserver) plugin.as(ModelResponseObserver.class), boundary);
+        ModelResponseObserver observer = new IsolatedModelClient.IsolatedResponseObserver(
+                (ModelResponseObserver) plugin.as(ModelResponseObserver.class), boundary);
 
         assertThat(catchThrowable(observer::onCompleted))
                 .isInstanceOf(IllegalStateException.class)

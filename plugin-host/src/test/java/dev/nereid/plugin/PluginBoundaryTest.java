@@ -61,7 +61,7 @@ final class PluginBoundaryTest {
     void passesOnWhatAnExecutionThrows() {
         ClassLoader before = Thread.currentThread().getContextClassLoader();
         IllegalStateException bug = new IllegalStateException("a bug");
-        ModelInstance instance = new IsolatedInstance(
+        ModelInstance instance = new IsolatedModel.Instance(
                 batch -> {
                     throw bug;
                 },
@@ -123,7 +123,7 @@ final class PluginBoundaryTest {
     }
 
     private CompletableFuture<Void> started(CompletionStage<Void> stage) {
-        return new IsolatedInstance(new StartingInstance(stage), boundary).started();
+        return new IsolatedModel.Instance(new StartingInstance(stage), boundary).started();
     }
 
     private record StartingInstance(CompletionStage<Void> started) implements ModelInstance {
@@ -135,7 +135,7 @@ final class PluginBoundaryTest {
 
     @Test
     void treatsAFailedReadinessCheckAsNotReady() {
-        ModelInstance instance = new IsolatedInstance(
+        ModelInstance instance = new IsolatedModel.Instance(
                 new ModelInstance() {
                     @Override
                     public void execute(Batch batch) {
@@ -159,7 +159,7 @@ final class PluginBoundaryTest {
     }
 
     private ModelInstance checked(Supplier<CompletionStage<Void>> check) {
-        return new IsolatedInstance(
+        return new IsolatedModel.Instance(
                 new ModelInstance() {
                     @Override
                     public void execute(Batch batch) {}
