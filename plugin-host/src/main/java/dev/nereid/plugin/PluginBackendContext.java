@@ -1,5 +1,6 @@
 package dev.nereid.plugin;
 
+import dev.nereid.api.Spelling;
 import dev.nereid.api.parameter.BackendParameters;
 import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.plugin.jar.PluginSource;
@@ -11,10 +12,13 @@ import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
@@ -23,7 +27,10 @@ import org.slf4j.LoggerFactory;
 /** Services of the server for one backend. Safe for use by any thread; its backend may have asked for a cache directory. */
 final class PluginBackendContext implements BackendContext {
     private static final Logger LOG = LoggerFactory.getLogger(PluginBackendContext.class);
-    private static final String MAX_BATCH_SIZE = MisspeltSettings.MAX_BATCH_SIZE;
+
+    /** The setting that the server gives to every backend, whether it reads it or not. */
+    private static final String MAX_BATCH_SIZE = "default-max-batch-size";
+
     private static final String DEFAULT_MAX_BATCH_SIZE = "4";
 
     private final String name;
@@ -87,8 +94,29 @@ final class PluginBackendContext implements BackendContext {
             return List.of();
         }
         settings.endRecording();
-        return MisspeltSettings.of(
+        return misspelt(
                 settings, environment.settings().getOrDefault(name, Map.of()).keySet());
+    }
+
+    /**
+     * Describes settings of a backend that were never read, though their names resemble read ones.
+     *
+     * @param settings the settings of the backend, with the names that were read
+     * @param own the names of settings for this backend; other settings are for all backends, which need not read them
+     * @return a warning for each, by their names
+     */
+    static List<String> misspelt(ModelParameters settings, Set<String> own) {
+        Set<String> known = new TreeSet<>(settings.read());
+        known.add(MAX_BATCH_SIZE);
+        List<String> warnings = new ArrayList<>();
+        for (String name : settings.unread()) {
+            if (own.contains(name) && !known.contains(name)) {
+                Spelling.closest(name, known)
+                        .ifPresent(meant -> warnings.add(settings.label(name)
+                                + ": unknown setting has no effect; did you mean '" + meant + "'?"));
+            }
+        }
+        return warnings;
     }
 
     @Override

@@ -60,7 +60,7 @@ public final class PluginClassLoader extends URLClassLoader {
      */
     public static PluginClassLoader open(PluginSource plugin, ClassLoader shared, Supplier<Object> hold)
             throws PluginException {
-        Optional<SharedLibrary> library = PluginNatives.of(plugin).shared();
+        Optional<SharedLibraries.Library> library = PluginNatives.of(plugin).shared();
         if (library.isEmpty()) {
             return new PluginClassLoader(plugin, shared);
         }

@@ -12,7 +12,7 @@ import java.util.Optional;
  * @param shared the library that the plugin shares with others; empty for none
  * @param unmentioned a native library of which no manifest says anything; empty for none
  */
-public record PluginNatives(boolean isKept, Optional<SharedLibrary> shared, Optional<String> unmentioned) {
+public record PluginNatives(boolean isKept, Optional<SharedLibraries.Library> shared, Optional<String> unmentioned) {
     /**
      * Reads the jars of a plugin.
      *
@@ -24,7 +24,7 @@ public record PluginNatives(boolean isKept, Optional<SharedLibrary> shared, Opti
         for (Path path : plugin.jars()) {
             jars.add(JarLines.of(path));
         }
-        Optional<SharedLibrary> shared = SharedLibrary.of(plugin.name(), jars);
+        Optional<SharedLibraries.Library> shared = SharedLibraries.Library.of(plugin.name(), jars);
         boolean isMentioned = jars.stream().anyMatch(jar -> jar.isNative().isPresent());
         return new PluginNatives(
                 jars.stream().anyMatch(JarLines::isKept),

@@ -3,12 +3,20 @@ package dev.nereid.plugin.jar;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.net.URLClassLoader;
+import java.nio.file.FileSystems;
+import java.nio.file.Path;
+import java.nio.file.PathMatcher;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.function.Supplier;
+import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
 import javax.management.InstanceAlreadyExistsException;
 import javax.management.JMException;
 import javax.management.MBeanServer;
@@ -44,14 +52,14 @@ final class SharedLibraries {
      *
      * @throws PluginException if the process has another one
      */
-    static void requireSame(SharedLibrary library) throws PluginException {
+    static void requireSame(Library library) throws PluginException {
         Optional<List<?>> loaded = find(library.name());
         if (loaded.isPresent()) {
             requireSame(library, loaded.get());
         }
     }
 
-    private static void requireSame(SharedLibrary library, List<?> loaded) throws PluginException {
+    private static void requireSame(Library library, List<?> loaded) throws PluginException {
         if (!library.digest().equals(loaded.get(DIGEST))) {
             throw new PluginException(JarLines.SHARED + ": " + library.name()
                     + ": its jars have other content than those of plugin '" + loaded.get(PLUGIN)
@@ -67,7 +75,7 @@ final class SharedLibraries {
      *     reachable for that
      * @throws PluginException if the process has a library of the name with other content
      */
-    static ClassLoader load(SharedLibrary library, Supplier<Object> hold) throws PluginException {
+    static ClassLoader load(Library library, Supplier<Object> hold) throws PluginException {
         Optional<List<?>> loaded = find(library.name());
         if (loaded.isEmpty()) {
             URLClassLoader loader = new URLClassLoader(
@@ -129,6 +137,89 @@ final class SharedLibraries {
                     new StandardMBean(new ConcurrentHashMap<Object, Object>(), ConcurrentMap.class, false), registry);
         } catch (InstanceAlreadyExistsException e) {
             // Another server was quicker.
+        }
+    }
+
+    /**
+     * A library that a plugin shares with others, and with other servers of the process. Immutable.
+     *
+     * <p>The line {@code Nereid-Shared: NAME} in the manifest of a jar with a provider means all other jars of the plugin, or
+     * the ones that match a pattern after the name. In a jar without a provider it means that jar.
+     *
+     * @param jars its jars by name, at least one
+     * @param digest a text that differs for other content
+     */
+    record Library(String name, String plugin, List<Path> jars, String digest) {
+        private static final Pattern SPACE = Pattern.compile("[\\s,]+");
+        private static final Pattern NAME = Pattern.compile("[\\w.-]+");
+
+        public Library {
+            jars = List.copyOf(jars);
+        }
+
+        /** Finds the library among the jars of a plugin. */
+        static Optional<Library> of(String plugin, List<JarLines> jars) throws PluginException {
+            Set<String> names = new LinkedHashSet<>();
+            Set<Path> members = new LinkedHashSet<>();
+            for (JarLines jar : jars) {
+                if (jar.shared().isPresent()) {
+                    List<String> words = List.of(SPACE.split(jar.shared().get()));
+                    names.add(words.getFirst());
+                    members.addAll(jar.hasProvider() ? others(jars, words) : List.of(jar.path()));
+                }
+            }
+            if (names.isEmpty()) {
+                return Optional.empty();
+            }
+            String name = names.iterator().next();
+            if (names.size() > 1 || !NAME.matcher(name).matches()) {
+                throw new PluginException(JarLines.SHARED + ": " + names
+                        + " (expected: one name for the jars of a plugin, of letters, digits, . _ and -)");
+            }
+            if (members.isEmpty()) {
+                throw new PluginException(
+                        JarLines.SHARED + ": " + name + ": no jar of a library (expected: the library, and all that"
+                                + " it needs, in jars of the plugin's directory beside that of the provider)");
+            }
+            List<Path> sorted = members.stream().sorted().toList();
+            try {
+                return Optional.of(new Library(name, plugin, sorted, PluginDigest.hash(sorted)));
+            } catch (IOException e) {
+                throw new PluginException("its jars cannot be read: " + e.getMessage(), e);
+            }
+        }
+
+        /** Returns the jars without a provider that one of the patterns matches; all of them without a pattern. */
+        private static List<Path> others(List<JarLines> jars, List<String> words) throws PluginException {
+            List<Path> candidates = jars.stream()
+                    .filter(jar -> !jar.hasProvider())
+                    .map(JarLines::path)
+                    .toList();
+            if (words.size() == 1) {
+                return candidates;
+            }
+            List<Path> found = new ArrayList<>();
+            for (String pattern : words.subList(1, words.size())) {
+                PathMatcher matcher = matcher(pattern);
+                List<Path> matching = candidates.stream()
+                        .filter(jar -> matcher.matches(jar.getFileName()))
+                        .toList();
+                if (matching.isEmpty()) {
+                    throw new PluginException(JarLines.SHARED + ": " + words.getFirst() + ": '" + pattern
+                            + "' (expected: the file name of a jar without a provider, such as tokenizers-*.jar)");
+                }
+                found.addAll(matching);
+            }
+            return found;
+        }
+
+        private static PathMatcher matcher(String pattern) throws PluginException {
+            try {
+                return FileSystems.getDefault().getPathMatcher("glob:" + pattern);
+            } catch (PatternSyntaxException e) {
+                throw new PluginException(
+                        JarLines.SHARED + ": '" + pattern + "' (expected: a pattern such as tokenizers-*.jar)", e);
+            }
         }
     }
 }

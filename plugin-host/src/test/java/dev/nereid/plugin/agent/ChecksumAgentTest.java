@@ -158,6 +158,6 @@ final class ChecksumAgentTest {
     }
 
     private static RepositoryAgent agent(Map<String, String> parameters) {
-        return new ChecksumAgentProvider().create(new LoadContext("checksum", "m", parameters, () -> "{}"));
+        return new ChecksumAgentProvider().create(new AgentChain.LoadContext("checksum", "m", parameters, () -> "{}"));
     }
 }

@@ -15,7 +15,7 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.IIII_Result;
 import org.openjdk.jcstress.infra.results.III_Result;
 
-/** Stress tests of {@link StoredEntry}: readers against an eviction. */
+/** Stress tests of {@link LocalCache.StoredEntry}: readers against an eviction. */
 public final class StoredEntryStress {
     private StoredEntryStress() {}
 
@@ -29,7 +29,7 @@ public final class StoredEntryStress {
     @State
     public static class RetainAgainstEvict {
         private final Memory memory = new Memory();
-        private final StoredEntry entry = StoredEntry.of(Memory.CONTENT, memory);
+        private final LocalCache.StoredEntry entry = LocalCache.StoredEntry.of(Memory.CONTENT, memory);
 
         /** A reader. */
         @Actor
@@ -62,7 +62,7 @@ public final class StoredEntryStress {
     @State
     public static class RetainAgainstRetain {
         private final Memory memory = new Memory();
-        private final StoredEntry entry = StoredEntry.of(Memory.CONTENT, memory);
+        private final LocalCache.StoredEntry entry = LocalCache.StoredEntry.of(Memory.CONTENT, memory);
 
         /** A reader. */
         @Actor

@@ -8,12 +8,12 @@ import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-class MisspeltSettingsTest {
+class PluginBackendContextTest {
     @Test
     void suggestsTheSettingOfABackendThatIsMeant() {
         ModelParameters settings = settings(Map.of("max-widht", "3", "default-max-batch-siz", "2", "max-height", "4"));
 
-        assertThat(MisspeltSettings.of(settings, Set.of("max-widht", "default-max-batch-siz", "max-height")))
+        assertThat(PluginBackendContext.misspelt(settings, Set.of("max-widht", "default-max-batch-siz", "max-height")))
                 .containsExactly(
                         "--backend-config=linear,default-max-batch-siz: unknown setting has no effect;"
                                 + " did you mean 'default-max-batch-size'?",
@@ -24,7 +24,7 @@ class MisspeltSettingsTest {
     void suggestsNothingForSettingsOfAllBackendsAndOfTheServer() {
         ModelParameters settings = settings(Map.of("max-widht", "3", "default-max-batch-size", "4", "labels", "5"));
 
-        assertThat(MisspeltSettings.of(settings, Set.of("default-max-batch-size", "labels")))
+        assertThat(PluginBackendContext.misspelt(settings, Set.of("default-max-batch-size", "labels")))
                 .isEmpty();
     }
 
