@@ -125,7 +125,7 @@ public final class ModelRepository {
      *
      * @return the models; a part that cannot be listed has the models of its last listing
      */
-    public RepositoryScan scan() {
+    public Scan scan() {
         remote.forEach(RemoteScan::listInTime);
         return known();
     }
@@ -135,7 +135,7 @@ public final class ModelRepository {
      *
      * @return the models, as by {@link #scan}
      */
-    public RepositoryScan scanAll() {
+    public Scan scanAll() {
         remote.forEach(RemoteScan::list);
         return known();
     }
@@ -145,7 +145,7 @@ public final class ModelRepository {
      *
      * @throws InferenceException if a directory cannot be read
      */
-    public RepositoryScan scanLocal() {
+    public Scan scanLocal() {
         Listing listing = new Listing();
         for (Path root : roots) {
             addLocal(root, directories(root), listing);
@@ -153,7 +153,7 @@ public final class ModelRepository {
         return listing.end(Map.of());
     }
 
-    private RepositoryScan known() {
+    private Scan known() {
         Listing listing = new Listing();
         Map<String, String> unreachable = new HashMap<>();
         roots.forEach(root -> addKnown(root, listing, unreachable));
@@ -201,9 +201,9 @@ public final class ModelRepository {
             }
         }
 
-        RepositoryScan end(Map<String, String> unreachable) {
+        Scan end(Map<String, String> unreachable) {
             models.keySet().removeAll(duplicates);
-            return new RepositoryScan(new ArrayList<>(models.values()), duplicates, unreachable);
+            return new Scan(new ArrayList<>(models.values()), duplicates, unreachable);
         }
     }
 
@@ -267,5 +267,21 @@ public final class ModelRepository {
     private static String cannotList(Path root, String cause) {
         return "model repository: cannot list " + (root.getFileName() == null ? root : root.getFileName()) + ": "
                 + cause;
+    }
+
+    /**
+     * The models in a repository at one moment. Immutable.
+     *
+     * @param models the models with unique keys, by key. A repository that cannot be reached has the models of its last
+     *     listing
+     * @param duplicates the names that appear in more than one directory; none of them can be served
+     * @param unreachable the reasons why repositories cannot be listed, by their directories or URLs
+     */
+    public record Scan(List<ModelLocation> models, Set<String> duplicates, Map<String, String> unreachable) {
+        public Scan {
+            models = List.copyOf(models);
+            duplicates = Set.copyOf(duplicates);
+            unreachable = Map.copyOf(unreachable);
+        }
     }
 }

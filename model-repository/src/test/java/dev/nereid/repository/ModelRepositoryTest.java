@@ -27,7 +27,7 @@ final class ModelRepositoryTest {
         directories("b/1", "a/1", ".hidden/1");
         Files.writeString(root.resolve("README.md"), "not a model");
 
-        RepositoryScan scan = new ModelRepository(List.of(root), List.of(), false).scan();
+        ModelRepository.Scan scan = new ModelRepository(List.of(root), List.of(), false).scan();
 
         assertThat(scan.models()).extracting(ModelLocation::name).containsExactly("a", "b");
         assertThat(scan.duplicates()).isEmpty();
@@ -37,7 +37,7 @@ final class ModelRepositoryTest {
     void keepsModelsApartThatAppearTwice() throws IOException {
         directories("one/a/1", "one/b/1", "two/b/1", "two/c/1", "three/b/1");
 
-        RepositoryScan scan = new ModelRepository(
+        ModelRepository.Scan scan = new ModelRepository(
                         List.of(root.resolve("one"), root.resolve("two"), root.resolve("three")), List.of(), false)
                 .scan();
 
@@ -52,7 +52,7 @@ final class ModelRepositoryTest {
         FakeRoot remote = new FakeRoot(root.resolve("copies"), new TreeMap<>(Map.of("b", "1", "c", "2")));
         ModelRepository repository = new ModelRepository(List.of(root.resolve("local")), List.of(remote), false);
 
-        RepositoryScan scan = repository.scan();
+        ModelRepository.Scan scan = repository.scan();
 
         assertThat(scan.models()).extracting(ModelLocation::name).containsExactly("a", "c");
         assertThat(scan.duplicates()).containsExactly("b");

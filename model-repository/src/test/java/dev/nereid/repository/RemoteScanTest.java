@@ -51,7 +51,7 @@ final class RemoteScanTest {
     void listsLocalModelsWhateverFails() {
         store.failure = Optional.of(new InferenceException(ErrorCode.UNAVAILABLE, "no route to the box"));
 
-        RepositoryScan scan = repository.scan();
+        ModelRepository.Scan scan = repository.scan();
 
         assertThat(scan.models()).extracting(ModelLocation::name).containsExactly("local");
         assertThat(scan.unreachable()).containsExactly(Map.entry(URL, "no route to the box"));
@@ -138,7 +138,7 @@ final class RemoteScanTest {
         repository.scan();
         store.gate = new CompletableFuture<>();
         repository = repository(Duration.ofMillis(1));
-        CompletableFuture<RepositoryScan> patient = CompletableFuture.supplyAsync(
+        CompletableFuture<ModelRepository.Scan> patient = CompletableFuture.supplyAsync(
                 repository::scanAll, task -> Thread.ofVirtual().start(task));
 
         repository.scan();

@@ -6,7 +6,6 @@ import com.google.protobuf.util.JsonFormat;
 import dev.nereid.api.InferenceException;
 import dev.nereid.repository.config.ModelConfigJson;
 import dev.nereid.repository.config.ModelConfigReader;
-import dev.nereid.repository.config.WrittenConfig;
 import inference.ModelConfig;
 import io.vertx.core.json.DecodeException;
 import io.vertx.core.json.JsonObject;
@@ -66,7 +65,7 @@ public final class ConfigText {
         if (text.stripLeading().startsWith("{")) {
             return text;
         }
-        WrittenConfig written = ModelConfigReader.parseWritten(file.toString(), text);
+        ModelConfigReader.Written written = ModelConfigReader.parseWritten(file.toString(), text);
         String json = ModelConfigJson.write(written.config());
         // JSON has all defaults, but a 0 there would be one that the owner wrote.
         return written.hasMaxBatchSize() ? json : json.replace(UNWRITTEN_BATCH_SIZE, "");

@@ -5,9 +5,17 @@ import static dev.nereid.repository.config.ConfigErrors.invalid;
 import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.BatchOutput;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
 import inference.ModelConfig;
+import inference.ModelInput;
+import inference.ModelOutput;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
 
-/** Converts batch inputs and batch outputs of a configuration to their SPI records. */
+/** Checks batch inputs and batch outputs of a configuration, and converts them to their SPI records. */
 public final class BatchTensors {
     private BatchTensors() {}
 
@@ -22,7 +30,7 @@ public final class BatchTensors {
     }
 
     /** Returns the source of an input, without a check of its names. */
-    public static String source(ModelConfig config, inference.BatchInput input) {
+    private static String source(ModelConfig config, inference.BatchInput input) {
         BatchInput.Kind kind = kind(config, input);
         if (input.getSourceInputCount() != 1) {
             throw invalid("batch input kind 'BATCH_" + kind + "' expects 1 source input, got "
@@ -42,13 +50,28 @@ public final class BatchTensors {
     }
 
     /** Returns the source of outputs, without a check of their names. */
-    public static String source(ModelConfig config, inference.BatchOutput output) {
+    private static String source(ModelConfig config, inference.BatchOutput output) {
         BatchOutput.Kind kind = kind(config, output);
         if (output.getSourceInputCount() != 1) {
             throw invalid("batch output kind 'BATCH_" + kind + "' expects 1 source input, got "
                     + output.getSourceInputCount() + end(config));
         }
         return output.getSourceInput(0);
+    }
+
+    /** Checks the batch inputs and outputs of a configuration, after its inputs and outputs were checked. */
+    static void check(ModelConfig config) {
+        Check check = new Check(config);
+        Set<String> derived = new HashSet<>();
+        for (inference.BatchInput input : config.getBatchInputList()) {
+            check.source(source(config, input));
+            check.checkInput(of(config, input), derived);
+        }
+        Set<String> cut = new HashSet<>();
+        for (inference.BatchOutput output : config.getBatchOutputList()) {
+            TensorSpec source = check.source(source(config, output));
+            check.checkOutput(of(config, output), source, cut);
+        }
     }
 
     private static BatchInput.Kind kind(ModelConfig config, inference.BatchInput input) {
@@ -83,5 +106,75 @@ public final class BatchTensors {
 
     private static String end(ModelConfig config) {
         return " for " + config.getName();
+    }
+
+    /** The inputs and outputs of a configuration, with which its batch inputs and batch outputs are compared. Immutable. */
+    private static final class Check {
+        private final Map<String, TensorSpec> inputs = new LinkedHashMap<>();
+        private final Map<String, TensorSpec> outputs = new LinkedHashMap<>();
+        private final boolean batches;
+        private final String end;
+
+        private Check(ModelConfig config) {
+            for (ModelInput input : config.getInputList()) {
+                inputs.put(input.getName(), TensorSpecs.of(input));
+            }
+            for (ModelOutput output : config.getOutputList()) {
+                outputs.put(output.getName(), TensorSpecs.of(output));
+            }
+            batches = config.getMaxBatchSize() > 0;
+            end = " for " + config.getName();
+        }
+
+        private void checkInput(BatchInput input, Set<String> derived) {
+            for (String target : input.names()) {
+                if (inputs.containsKey(target)) {
+                    throw invalid("batch input target name '" + target + "' is an input already" + end);
+                }
+                if (!derived.add(target)) {
+                    throw invalid("batch input target name '" + target + "' can only be specified once" + end);
+                }
+            }
+        }
+
+        private void checkOutput(BatchOutput output, TensorSpec source, Set<String> cut) {
+            for (String name : output.names()) {
+                TensorSpec target = outputs.get(name);
+                if (target == null) {
+                    throw invalid("unknown target output name '" + name + "'" + end);
+                }
+                if (!cut.add(name)) {
+                    throw invalid("target output name '" + name + "' can only be specified once" + end);
+                }
+                checkCut(target, source);
+            }
+        }
+
+        private TensorSpec source(String name) {
+            TensorSpec source = inputs.get(name);
+            if (source == null) {
+                throw invalid("unknown source input name '" + name + "'" + end);
+            }
+            return source;
+        }
+
+        /** Checks the variable dimensions of an output. Its source has to have a variable dimension in the same place. */
+        private void checkCut(TensorSpec target, TensorSpec source) {
+            if (target.is(TensorSpec.Trait.SHAPE_TENSOR)) {
+                throw invalid(
+                        "target output '" + target.name() + "' of a batch output can not be a shape tensor" + end);
+            }
+            if (batches && source.is(TensorSpec.Trait.SHAPE_TENSOR)) {
+                throw invalid("source input '" + source.name() + "' of a batch output can not be a shape tensor" + end);
+            }
+            Shape dims = target.backendDims();
+            for (int i = source.backendDims().rank(); i < dims.rank(); i++) {
+                if (dims.dim(i) == Shape.VARIABLE) {
+                    throw invalid("target output '" + target.name() + "' of shape " + dims
+                            + " has a variable-size dimension where its source input '" + source.name() + "' of shape "
+                            + source.backendDims() + " has none" + end);
+                }
+            }
+        }
     }
 }

@@ -154,7 +154,7 @@ public final class ConfigDiagnosis {
         if (!error.problem().contains(UNKNOWN_FIELDS)) {
             Matcher value = TextFormatError.UNKNOWN_ENUM_VALUE.matcher(error.problem());
             String suggestion = value.find()
-                    ? Spelling.closest(value.group(2), FieldNames.ofEnum(value.group(1)))
+                    ? Spelling.closest(value.group(2), TextFormatError.FieldNames.ofEnum(value.group(1)))
                             .orElse("")
                     : "";
             return List.of(problem(text, error.line(), error.column(), error.explain(), suggestion));
@@ -178,7 +178,8 @@ public final class ConfigDiagnosis {
 
     /** Finds a similar field of the message, or where in a configuration there is a field of this name. */
     private static Optional<String> field(String message, String field) {
-        return Spelling.closest(field, FieldNames.ofMessage(message)).or(() -> FieldNames.path(field));
+        return Spelling.closest(field, TextFormatError.FieldNames.ofMessage(message))
+                .or(() -> TextFormatError.FieldNames.path(field));
     }
 
     private static ConfigProblem notText(String before, ByteBuffer rest) {

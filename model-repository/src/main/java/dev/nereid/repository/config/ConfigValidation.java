@@ -7,6 +7,7 @@ import dev.nereid.api.Spelling;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import inference.ModelDynamicBatching;
+import inference.ModelInstanceGroup;
 import inference.ModelMetrics;
 import inference.ModelOutput;
 import inference.ModelQueuePolicy;
@@ -73,7 +74,7 @@ public final class ConfigValidation {
      */
     public static void checkTensors(ModelConfig config) {
         TensorValidation.check(config);
-        BatchTensorValidation.check(config);
+        BatchTensors.check(config);
         checkLabelFiles(config);
     }
 
@@ -94,6 +95,13 @@ public final class ConfigValidation {
      */
     public static void checkInstanceGroups(ModelConfig config, List<Integer> gpus) {
         InstanceGroupValidation.check(config, gpus);
+    }
+
+    /** Lists settings that are accepted and have no effect. The model's responses are right without them. */
+    public static List<String> ignored(ModelConfig config, boolean rateLimited) {
+        return !rateLimited && config.getInstanceGroupList().stream().anyMatch(ModelInstanceGroup::hasRateLimiter)
+                ? List.of("instance_group.rate_limiter")
+                : List.of();
     }
 
     private static void checkIdentity(ModelConfig config, String directoryName) {

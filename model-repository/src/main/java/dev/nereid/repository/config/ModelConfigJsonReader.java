@@ -55,7 +55,7 @@ public final class ModelConfigJsonReader {
      * @return the content of the text, nothing added
      * @throws InferenceException as {@link #read}
      */
-    public static WrittenConfig readWritten(String json) {
+    public static ModelConfigReader.Written readWritten(String json) {
         if (json.length() > ModelConfigReader.MAX_BYTES) {
             throw InferenceException.clientError(
                     FIRST + json.length() + " characters (expected: at most " + ModelConfigReader.MAX_BYTES + ")");
@@ -69,7 +69,7 @@ public final class ModelConfigJsonReader {
             JsonObject object = parsed.getAsJsonObject();
             adapt(object, ModelConfig.getDescriptor());
             JsonFormat.parser().merge(object.toString(), config);
-            return new WrittenConfig(config.build(), isWritten(object, "max_batch_size", "maxBatchSize"));
+            return new ModelConfigReader.Written(config.build(), isWritten(object, "max_batch_size", "maxBatchSize"));
         } catch (InvalidProtocolBufferException e) {
             String problem = String.valueOf(e.getMessage());
             throw InferenceException.clientError(FIRST + Quoted.text(problem) + Placeholders.hint(problem));
@@ -169,5 +169,72 @@ public final class ModelConfigJsonReader {
             return new JsonPrimitive(value.getAsString().toUpperCase(Locale.ROOT));
         }
         return value;
+    }
+
+    /** Names of JSON members without quotes, which the JSON of protobuf's C++ library may have. Static functions only. */
+    static final class BareNames {
+        private BareNames() {}
+
+        /**
+         * Writes bare names of members in quotes. Leaves everything else, texts included, as it is.
+         *
+         * @param json any text
+         * @return the same text if it has no bare names
+         */
+        static String quoted(String json) {
+            StringBuilder quoted = new StringBuilder(json.length() + 16);
+            boolean mayBegin = false; // whether a name may begin here: behind { or a comma
+            int at = 0;
+            while (at < json.length()) {
+                char next = json.charAt(at);
+                int end = at + 1;
+                if (next == '"') {
+                    end = endOfText(json, at);
+                } else if (mayBegin && isName(next)) {
+                    end = endOfName(json, at);
+                    if (isFollowedByColon(json, end)) {
+                        quoted.append('"').append(json, at, end).append('"');
+                        at = end;
+                        mayBegin = false;
+                        continue;
+                    }
+                }
+                quoted.append(json, at, end);
+                mayBegin = next == '{' || next == ',' || (mayBegin && Character.isWhitespace(next));
+                at = end;
+            }
+            return quoted.toString();
+        }
+
+        private static int endOfText(String json, int start) {
+            int at = start + 1;
+            while (at < json.length() && json.charAt(at) != '"') {
+                at += json.charAt(at) == '\\' ? 2 : 1;
+            }
+            return Math.min(at + 1, json.length());
+        }
+
+        private static int endOfName(String json, int start) {
+            int at = start;
+            while (at < json.length() && isName(json.charAt(at))) {
+                at++;
+            }
+            return at;
+        }
+
+        private static boolean isName(char character) {
+            return (character >= 'a' && character <= 'z')
+                    || (character >= 'A' && character <= 'Z')
+                    || (character >= '0' && character <= '9')
+                    || character == '_';
+        }
+
+        private static boolean isFollowedByColon(String json, int end) {
+            int at = end;
+            while (at < json.length() && Character.isWhitespace(json.charAt(at))) {
+                at++;
+            }
+            return at < json.length() && json.charAt(at) == ':';
+        }
     }
 }

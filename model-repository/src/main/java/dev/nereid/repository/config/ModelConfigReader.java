@@ -68,7 +68,7 @@ public final class ModelConfigReader {
      * @throws InferenceException {@link ErrorCode#INTERNAL}, with line, column and the expected text if the text is no
      *     configuration
      */
-    public static WrittenConfig readWritten(Path repository, Path file) {
+    public static Written readWritten(Path repository, Path file) {
         String shown =
                 repository.toAbsolutePath().relativize(file.toAbsolutePath()).toString();
         try {
@@ -132,7 +132,7 @@ public final class ModelConfigReader {
      * @throws InferenceException {@link ErrorCode#INTERNAL} with line, column and the expected text if the text is no
      *     configuration
      */
-    public static WrittenConfig parseWritten(String shown, String text) {
+    public static Written parseWritten(String shown, String text) {
         String plain = withoutMark(text);
         try {
             return parse(plain);
@@ -146,7 +146,7 @@ public final class ModelConfigReader {
     }
 
     /** Reads a configuration from text without a byte order mark. */
-    static WrittenConfig parse(String plain) throws TextFormat.ParseException {
+    static Written parse(String plain) throws TextFormat.ParseException {
         ModelConfig.Builder config = ModelConfig.newBuilder();
         TextFormatParseInfoTree.Builder places = TextFormatParseInfoTree.builder();
         TextFormat.Parser.newBuilder()
@@ -155,7 +155,7 @@ public final class ModelConfigReader {
                 .setParseInfoTreeBuilder(places)
                 .build()
                 .merge(plain, config);
-        return new WrittenConfig(
+        return new Written(
                 config.build(), !places.build().getLocations(MAX_BATCH_SIZE).isEmpty());
     }
 
@@ -166,5 +166,17 @@ public final class ModelConfigReader {
 
     private static InferenceException failure(String shown, String reason) {
         return new InferenceException(ErrorCode.INTERNAL, "failed to read text proto from " + shown + ": " + reason);
+    }
+
+    /**
+     * A configuration as its owner wrote it. Immutable.
+     *
+     * @param config the content, nothing added
+     * @param hasMaxBatchSize whether {@code max_batch_size} is written, also with the value 0, which the content has by
+     *     default
+     */
+    public record Written(ModelConfig config, boolean hasMaxBatchSize) {
+        /** The configuration of a model without a file. */
+        public static final Written NONE = new Written(ModelConfig.getDefaultInstance(), false);
     }
 }

@@ -1,16 +1,26 @@
 package dev.nereid.repository.storage;
 
-import dev.nereid.repository.CopiedFile;
+import dev.nereid.repository.ModelCopy;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.security.MessageDigest;
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.SequencedSet;
+import java.util.Set;
 import java.util.TreeSet;
 
 /**
@@ -26,6 +36,7 @@ record CopyManifest(String model, String fingerprint, SequencedSet<String> direc
     private static final String HEADER = "nereid-model-copy 1";
     private static final String END = "end";
     private static final long MAX_BYTES = 256L << 20;
+    private static final int BUFFER_BYTES = 1 << 18;
 
     /**
      * A file of a copy. Immutable.
@@ -43,9 +54,10 @@ record CopyManifest(String model, String fingerprint, SequencedSet<String> direc
     }
 
     /** Returns the files by their paths in the model's directory. */
-    List<CopiedFile> copiedFiles() {
+    List<ModelCopy.CopiedFile> copiedFiles() {
         return files.stream()
-                .map(file -> new CopiedFile(file.key().substring(model.length() + 1), file.size(), file.etag()))
+                .map(file ->
+                        new ModelCopy.CopiedFile(file.key().substring(model.length() + 1), file.size(), file.etag()))
                 .toList();
     }
 
@@ -103,5 +115,64 @@ record CopyManifest(String model, String fingerprint, SequencedSet<String> direc
 
     private static void line(StringBuilder text, String... fields) {
         text.append(String.join("\t", fields)).append('\n');
+    }
+
+    /** Returns whether a copy, which another process left, holds exactly these files and directories. Reads all files. */
+    boolean isOf(Path copy) throws IOException {
+        Map<String, Long> sizes = new HashMap<>();
+        Set<String> found = new HashSet<>();
+        boolean plain = collect(copy, sizes, found);
+        sizes.remove(FILE);
+        if (!plain || !found.equals(directories) || sizes.size() != files.size()) {
+            return false;
+        }
+        for (Entry entry : files) {
+            Long size = sizes.get(entry.key());
+            if (size == null
+                    || size != entry.size()
+                    || !sha256(copy.resolve(entry.key())).equals(entry.sha256())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Collects the entries below a directory by relative paths; returns whether there are only files and directories.
+     */
+    private static boolean collect(Path copy, Map<String, Long> files, Set<String> directories) throws IOException {
+        boolean[] plain = {true};
+        Files.walkFileTree(copy, new SimpleFileVisitor<>() {
+            @Override
+            public FileVisitResult preVisitDirectory(Path directory, BasicFileAttributes attributes) {
+                if (!directory.equals(copy)) {
+                    directories.add(key(directory));
+                }
+                return FileVisitResult.CONTINUE;
+            }
+
+            @Override
+            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+                plain[0] &= attributes.isRegularFile(); // of a link, these are the link's own
+                files.put(key(file), attributes.size());
+                return FileVisitResult.CONTINUE;
+            }
+
+            private String key(Path path) {
+                return copy.relativize(path).toString();
+            }
+        });
+        return plain[0];
+    }
+
+    private static String sha256(Path file) throws IOException {
+        MessageDigest digest = Fingerprint.sha256();
+        byte[] buffer = new byte[BUFFER_BYTES];
+        try (InputStream in = Files.newInputStream(file)) {
+            for (int read = in.read(buffer); read >= 0; read = in.read(buffer)) {
+                digest.update(buffer, 0, read);
+            }
+        }
+        return HexFormat.of().formatHex(digest.digest());
     }
 }

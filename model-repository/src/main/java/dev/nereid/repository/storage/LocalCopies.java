@@ -75,7 +75,7 @@ final class LocalCopies implements AutoCloseable {
         }
         boolean usable = verified;
         try {
-            usable = verified || CopyVerification.holds(directory.copy(fingerprint), copy.manifest);
+            usable = verified || copy.manifest.isOf(directory.copy(fingerprint));
         } finally {
             if (!usable) {
                 forget(copy);

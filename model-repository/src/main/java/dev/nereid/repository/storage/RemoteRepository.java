@@ -76,7 +76,7 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
                     url,
                     storage,
                     storage.localDirectory().orElse(options.copies()),
-                    new DiskFiles(),
+                    new LocalFiles.Disk(),
                     options.limits(),
                     System::nanoTime);
             opened = true;
@@ -178,7 +178,7 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
     }
 
     private ModelCopy copy(String model) throws IOException {
-        ModelListing listed = listing.model(model);
+        StorageListing.ModelListing listed = listing.model(model);
         for (int attempts = 0; attempts < MAX_COPIES; attempts++) {
             Optional<ModelCopy> present = copies.acquire(model, listed.fingerprint());
             if (present.isPresent()) {
@@ -188,7 +188,7 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
             boolean installed = false;
             try {
                 CopyManifest manifest = download(listed, partial);
-                ModelListing current = listing.model(model);
+                StorageListing.ModelListing current = listing.model(model);
                 if (current.fingerprint().equals(listed.fingerprint())) {
                     ModelCopy copy = copies.install(partial, manifest);
                     installed = true;
@@ -207,7 +207,7 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
                         + " load it again when the upload is done");
     }
 
-    private CopyManifest download(ModelListing listed, Path partial) throws IOException {
+    private CopyManifest download(StorageListing.ModelListing listed, Path partial) throws IOException {
         long started = nanoTime.getAsLong();
         ModelDownload download = new ModelDownload(storage, files, limits, nanoTime, partial);
         Optional<ModelCopy> earlier = copies.acquireAny(listed.model());

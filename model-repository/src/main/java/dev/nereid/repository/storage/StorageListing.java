@@ -12,6 +12,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.NavigableMap;
 import java.util.Optional;
+import java.util.SequencedSet;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -204,5 +205,20 @@ final class StorageListing {
 
     private static BackendException invalid(String message) {
         return new BackendException(ErrorCode.INVALID_ARGUMENT, message);
+    }
+
+    /**
+     * The objects of one model, with checked keys. Immutable.
+     *
+     * @param model the name of the model, with which all keys begin
+     * @param directories the keys of all directories without a slash at their ends, each after the one that contains it
+     * @param fingerprint identifies names and contents
+     */
+    record ModelListing(
+            String model, List<StoredObject> files, SequencedSet<String> directories, long bytes, String fingerprint) {
+        ModelListing {
+            files = List.copyOf(files);
+            directories = new TreeSet<>(directories);
+        }
     }
 }

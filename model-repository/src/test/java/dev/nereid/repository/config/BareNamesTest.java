@@ -21,13 +21,13 @@ final class BareNamesTest {
                 "{\"a\": \"\\\\\\\", b: 1\", c: 1} | {\"a\": \"\\\\\\\", b: 1\", \"c\": 1}",
             })
     void quotesBareNames(String json, String expected) {
-        assertThat(BareNames.quoted(json)).isEqualTo(expected);
+        assertThat(ModelConfigJsonReader.BareNames.quoted(json)).isEqualTo(expected);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"", "{", "\"", "{\"a", "{\"a\\", "{a", "{a ", "[a, b]", "{\"a\": b}", "{\"a\": 1}", "a: 1"})
     void leavesOtherTextsAsTheyAre(String json) {
-        assertThat(BareNames.quoted(json)).isEqualTo(json);
+        assertThat(ModelConfigJsonReader.BareNames.quoted(json)).isEqualTo(json);
     }
 
     @Test

@@ -35,7 +35,7 @@ final class CopiesDirectoryTest {
     private Path base;
 
     private CopiesDirectory open() throws IOException {
-        return CopiesDirectory.open(base.resolve("copies"), URL, new DiskFiles());
+        return CopiesDirectory.open(base.resolve("copies"), URL, new LocalFiles.Disk());
     }
 
     private String probe(CopiesDirectory directory) throws Exception {

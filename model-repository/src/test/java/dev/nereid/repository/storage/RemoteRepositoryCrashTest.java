@@ -47,7 +47,7 @@ final class RemoteRepositoryCrashTest {
             FakeStorage storage = storage(FIRST);
             ended = endsAt(operations, directory, storage);
 
-            try (RemoteRepository next = open(directory, storage, new DiskFiles())) {
+            try (RemoteRepository next = open(directory, storage, new LocalFiles.Disk())) {
                 assertNothingIncomplete(next);
                 try (ModelCopy copy = next.fetch("m")) {
                     assertThat(RemoteRepositoryTest.contents(copy))
@@ -92,12 +92,12 @@ final class RemoteRepositoryCrashTest {
                 }
             }
             storage.breaks.set(0);
-            try (RemoteRepository repository = open(directory, storage, new DiskFiles());
+            try (RemoteRepository repository = open(directory, storage, new LocalFiles.Disk());
                     ModelCopy copy = repository.fetch("m")) {
                 assertThat(RemoteRepositoryTest.contents(copy)).isEqualTo(content);
             }
         } finally {
-            new DiskFiles().delete(directory);
+            new LocalFiles.Disk().delete(directory);
         }
     }
 
@@ -147,9 +147,7 @@ final class RemoteRepositoryCrashTest {
         try (Stream<Path> copies = Files.list(repository.directory().resolve("copies"))) {
             for (Path copy : copies.toList()) {
                 CopyManifest manifest = CopyManifest.read(copy).orElseThrow();
-                assertThat(CopyVerification.holds(copy, manifest))
-                        .as("%s", copy)
-                        .isTrue();
+                assertThat(manifest.isOf(copy)).as("%s", copy).isTrue();
             }
         }
     }
@@ -161,7 +159,7 @@ final class RemoteRepositoryCrashTest {
 
     /** Files on a disk until the process ends. Confined to the test's thread. */
     private static final class EndingFiles implements LocalFiles {
-        private final LocalFiles files = new DiskFiles();
+        private final LocalFiles files = new LocalFiles.Disk();
         private int left;
 
         EndingFiles(int operations) {

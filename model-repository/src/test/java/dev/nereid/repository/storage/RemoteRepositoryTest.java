@@ -65,7 +65,7 @@ final class RemoteRepositoryTest {
     }
 
     private RemoteRepository open(FakeStorage from, StorageLimits limits) throws IOException {
-        RemoteRepository remote = RemoteRepository.open(URL, from, base, new DiskFiles(), limits, nanos::get);
+        RemoteRepository remote = RemoteRepository.open(URL, from, base, new LocalFiles.Disk(), limits, nanos::get);
         opened.add(remote);
         return remote;
     }
@@ -404,7 +404,7 @@ final class RemoteRepositoryTest {
                 URL,
                 storage,
                 base,
-                new DiskFiles(),
+                new LocalFiles.Disk(),
                 limits,
                 () -> nanos.addAndGet(Duration.ofSeconds(8).toNanos()));
         opened.add(slow);
@@ -414,7 +414,7 @@ final class RemoteRepositoryTest {
     @Test
     void endsAListingThatDoesNotEnd() throws IOException {
         RemoteRepository remote = RemoteRepository.open(
-                URL, new EndlessStorage(), base, new DiskFiles(), StorageLimits.DEFAULT, nanos::get);
+                URL, new EndlessStorage(), base, new LocalFiles.Disk(), StorageLimits.DEFAULT, nanos::get);
         opened.add(remote);
 
         assertThatThrownBy(() -> remote.fetch("a")).hasMessageContaining("does not end the listing");
@@ -484,7 +484,7 @@ final class RemoteRepositoryTest {
     private RemoteRepository repositoryOf(StoragePage page) {
         try {
             RemoteRepository remote = RemoteRepository.open(
-                    URL, new OnePage(page), base, new DiskFiles(), StorageLimits.DEFAULT, nanos::get);
+                    URL, new OnePage(page), base, new LocalFiles.Disk(), StorageLimits.DEFAULT, nanos::get);
             opened.add(remote);
             return remote;
         } catch (IOException e) {

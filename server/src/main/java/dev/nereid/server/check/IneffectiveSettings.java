@@ -1,6 +1,6 @@
 package dev.nereid.server.check;
 
-import dev.nereid.repository.config.UnsupportedFeatures;
+import dev.nereid.repository.config.ConfigValidation;
 import inference.ModelConfig;
 import inference.ModelInstanceGroup;
 import inference.ModelOptimizationPolicy;
@@ -21,7 +21,7 @@ final class IneffectiveSettings {
      */
     static List<String> of(ModelConfig written, ModelConfig completed, ServerFeatures features) {
         List<String> settings = new ArrayList<>();
-        for (String setting : UnsupportedFeatures.ignored(written, features.rateLimited())) {
+        for (String setting : ConfigValidation.ignored(written, features.rateLimited())) {
             settings.add(setting + " has no effect: the server has no rate limiter"
                     + " (expected: --rate-limit=execution_count)");
         }

@@ -11,7 +11,6 @@ import dev.nereid.plugin.jar.PluginNatives;
 import dev.nereid.repository.ModelCopy;
 import dev.nereid.repository.ModelLocation;
 import dev.nereid.repository.ModelRepository;
-import dev.nereid.repository.RepositoryScan;
 import dev.nereid.repository.files.FileCopies;
 import dev.nereid.repository.storage.RemoteRepositories;
 import dev.nereid.repository.storage.StorageOptions;
@@ -58,7 +57,7 @@ public final class RepositoryCheck {
                 BackendRegistry backends =
                         BackendRegistry.open(options.directories().plugins(), options.providers(), environment)) {
             files.exempt(remote::contains);
-            RepositoryScan scan = new ModelRepository(
+            ModelRepository.Scan scan = new ModelRepository(
                             options.directories().modelRepositories(),
                             remote.roots(),
                             options.directories().hasNamespaces())
@@ -93,7 +92,7 @@ public final class RepositoryCheck {
                 .anyMatch(PluginNatives::runsLibrary);
     }
 
-    private static Set<String> names(RepositoryScan scan) {
+    private static Set<String> names(ModelRepository.Scan scan) {
         Set<String> names = new HashSet<>(scan.duplicates());
         scan.models().forEach(model -> names.add(model.name()));
         return names;

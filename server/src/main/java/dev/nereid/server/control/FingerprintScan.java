@@ -6,7 +6,6 @@ import dev.nereid.repository.ModelFingerprint;
 import dev.nereid.repository.ModelLocation;
 import dev.nereid.repository.ModelRepository;
 import dev.nereid.repository.RepositoryRoot;
-import dev.nereid.repository.RepositoryScan;
 import dev.nereid.server.lifecycle.ModelPreparation;
 import java.util.HashMap;
 import java.util.Map;
@@ -37,7 +36,7 @@ final class FingerprintScan {
      * @return the state of the files of each model, by key
      */
     Map<String, ModelFingerprint> read() {
-        RepositoryScan scan = repository.scan();
+        ModelRepository.Scan scan = repository.scan();
         report(scan.unreachable());
         Map<String, ModelFingerprint> present = new HashMap<>();
         scan.duplicates().forEach(name -> present.put(name, ModelFingerprint.AMBIGUOUS));

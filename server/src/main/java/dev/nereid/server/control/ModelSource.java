@@ -3,8 +3,7 @@ package dev.nereid.server.control;
 import dev.nereid.api.InferenceException;
 import dev.nereid.repository.ModelDirectory;
 import dev.nereid.repository.ModelFingerprint;
-import dev.nereid.repository.TreeStamp;
-import dev.nereid.repository.config.WrittenConfig;
+import dev.nereid.repository.config.ModelConfigReader;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.util.Optional;
@@ -16,19 +15,20 @@ import java.util.Optional;
  * @param holder keeps the files
  * @param isOverridden whether a client sent the files
  */
-record ModelSource(Optional<WrittenConfig> config, ModelFingerprint files, ModelFiles holder, boolean isOverridden) {
+record ModelSource(
+        Optional<ModelConfigReader.Written> config, ModelFingerprint files, ModelFiles holder, boolean isOverridden) {
     ModelDirectory directory() {
         return holder.directory();
     }
 
     /** Returns the configuration in place of that in the directory; an empty one for that. */
     ModelConfig written() {
-        return config.orElse(WrittenConfig.NONE).config();
+        return config.orElse(ModelConfigReader.Written.NONE).config();
     }
 
     /** Returns the size of the files of a version, in bytes. */
     long fileBytes(long version) {
-        TreeStamp stamp = files.versions().get(version);
+        ModelFingerprint.TreeStamp stamp = files.versions().get(version);
         return stamp == null ? 0 : stamp.bytes();
     }
 
@@ -48,7 +48,7 @@ record ModelSource(Optional<WrittenConfig> config, ModelFingerprint files, Model
     }
 
     /** Returns the same files with another configuration. Takes over the use. */
-    ModelSource with(Optional<WrittenConfig> other) {
+    ModelSource with(Optional<ModelConfigReader.Written> other) {
         return new ModelSource(other, files, holder, isOverridden);
     }
 

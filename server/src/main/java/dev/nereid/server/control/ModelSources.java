@@ -10,7 +10,7 @@ import dev.nereid.repository.ModelKey;
 import dev.nereid.repository.ModelLocation;
 import dev.nereid.repository.ModelRepository;
 import dev.nereid.repository.config.ModelConfigJsonReader;
-import dev.nereid.repository.config.WrittenConfig;
+import dev.nereid.repository.config.ModelConfigReader;
 import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.spi.ErrorCode;
@@ -194,7 +194,8 @@ final class ModelSources {
             throw InferenceException.clientError(
                     pollFailed(model) + ": Load parameter 'config' must be specified for model file override");
         }
-        Optional<WrittenConfig> config = Optional.of(config(model, load.config().get()));
+        Optional<ModelConfigReader.Written> config =
+                Optional.of(config(model, load.config().get()));
         if (load.files().isEmpty()) {
             return inRepository(model).with(config);
         }
@@ -202,7 +203,7 @@ final class ModelSources {
         return of(files, file -> ModelFingerprint.of(files.directory(), file), config, true);
     }
 
-    private static WrittenConfig config(String model, String json) {
+    private static ModelConfigReader.Written config(String model, String json) {
         try {
             return ModelConfigJsonReader.readWritten(json);
         } catch (InferenceException e) {
@@ -214,7 +215,7 @@ final class ModelSources {
     private ModelSource of(
             ModelFiles holder,
             Function<Optional<Path>, ModelFingerprint> state,
-            Optional<WrittenConfig> config,
+            Optional<ModelConfigReader.Written> config,
             boolean isOverridden) {
         boolean isRead = false;
         try {

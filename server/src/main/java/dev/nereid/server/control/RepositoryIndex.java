@@ -7,7 +7,6 @@ import dev.nereid.api.file.ServerPaths;
 import dev.nereid.repository.ModelKey;
 import dev.nereid.repository.ModelLocation;
 import dev.nereid.repository.ModelRepository;
-import dev.nereid.repository.RepositoryScan;
 import dev.nereid.server.lifecycle.ModelEntry;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.spi.ErrorCode;
@@ -111,7 +110,7 @@ final class RepositoryIndex {
         return withPresent(repository.get().scan(), before);
     }
 
-    private List<ModelStatus> withPresent(RepositoryScan scan, Map<String, ModelEntry> before) {
+    private List<ModelStatus> withPresent(ModelRepository.Scan scan, Map<String, ModelEntry> before) {
         NavigableMap<String, ModelStatus> present = new TreeMap<>(ModelKey.ORDER);
         scan.duplicates().forEach(key -> present.put(key, unknown(key)));
         for (ModelLocation model : scan.models()) {

@@ -6,7 +6,6 @@ import dev.nereid.repository.ModelKey;
 import dev.nereid.repository.ModelLocation;
 import dev.nereid.repository.ModelName;
 import dev.nereid.repository.ModelRepository;
-import dev.nereid.repository.RepositoryScan;
 import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.ModelControlOptions;
@@ -93,7 +92,7 @@ final class StartupModels implements LoadThreads.Follower {
             listed.complete(null);
             return;
         }
-        RepositoryScan local = repository.scanLocal();
+        ModelRepository.Scan local = repository.scanLocal();
         reportDuplicates(local.duplicates());
         Set<String> models = new LinkedHashSet<>(keys(local));
         options.startupModels().stream()
@@ -142,14 +141,14 @@ final class StartupModels implements LoadThreads.Follower {
         return new LoadBatch(models, load);
     }
 
-    private static List<String> keys(RepositoryScan scan) {
+    private static List<String> keys(ModelRepository.Scan scan) {
         return scan.models().stream().map(ModelLocation::key).toList();
     }
 
     /** Loads the models of remote repositories. If a local model has the same name, both are not served. */
-    private void addRemote(RepositoryScan local) {
+    private void addRemote(ModelRepository.Scan local) {
         try {
-            RepositoryScan all = repository.scanAll();
+            ModelRepository.Scan all = repository.scanAll();
             unreachable = all.unreachable();
             unreachable.values().forEach(reason -> LOG.atError().log("failed to poll model repository: {}", reason));
             Set<String> duplicates = new HashSet<>(all.duplicates());

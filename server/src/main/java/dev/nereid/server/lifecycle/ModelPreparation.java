@@ -8,14 +8,13 @@ import dev.nereid.plugin.agent.RepositoryAgents;
 import dev.nereid.repository.ModelDirectory;
 import dev.nereid.repository.ModelLayout;
 import dev.nereid.repository.VersionPolicy;
+import dev.nereid.repository.config.BatchingStrategyFactory;
 import dev.nereid.repository.config.ConfigCompletion;
 import dev.nereid.repository.config.ConfigNormalization;
 import dev.nereid.repository.config.ConfigValidation;
 import dev.nereid.repository.config.ModelConfigJson;
 import dev.nereid.repository.config.ModelConfigReader;
 import dev.nereid.repository.config.Placeholders;
-import dev.nereid.repository.config.UnsupportedFeatures;
-import dev.nereid.repository.config.WrittenConfig;
 import dev.nereid.server.dependency.ModelRequirer;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
@@ -83,17 +82,17 @@ public final class ModelPreparation {
      * @throws InferenceException if the configuration is wrong, requires an unsupported feature, or leaves no version, or
      *     with the reason of an agent
      */
-    public PreparedModel prepare(ModelDirectory directory, Optional<WrittenConfig> override) {
+    public PreparedModel prepare(ModelDirectory directory, Optional<ModelConfigReader.Written> override) {
         try (ModelLoadWatch.Step _ = watch.begin(directory.name(), OptionalLong.empty(), "prepare")) {
             return prepareWatched(directory, override);
         }
     }
 
-    private PreparedModel prepareWatched(ModelDirectory directory, Optional<WrittenConfig> override) {
+    private PreparedModel prepareWatched(ModelDirectory directory, Optional<ModelConfigReader.Written> override) {
         directory.checkContained();
-        Optional<WrittenConfig> found = override.or(() -> read(directory));
-        AgentChain chain =
-                agents.chain(directory.name(), found.orElse(WrittenConfig.NONE).config());
+        Optional<ModelConfigReader.Written> found = override.or(() -> read(directory));
+        AgentChain chain = agents.chain(
+                directory.name(), found.orElse(ModelConfigReader.Written.NONE).config());
         ModelDirectory effective = directory.at(chain.load(directory.path()));
         boolean prepared = false;
         try {
@@ -125,9 +124,10 @@ public final class ModelPreparation {
         try (ModelLoadWatch.Step _ = watch.begin(directory.name(), OptionalLong.empty(), "prepare")) {
             directory.checkContained();
             directory.checkVersionDirectories();
-            Optional<WrittenConfig> found = read(directory);
+            Optional<ModelConfigReader.Written> found = read(directory);
             AgentChain chain = agents.chain(
-                    directory.name(), found.orElse(WrittenConfig.NONE).config());
+                    directory.name(),
+                    found.orElse(ModelConfigReader.Written.NONE).config());
             if (!chain.isEmpty()) {
                 throw new ReloadRequiredException("it has repository agents");
             }
@@ -141,8 +141,8 @@ public final class ModelPreparation {
      * @param override a configuration that replaces the one in the directory; empty if none does
      * @return the names; empty also if the configuration cannot be read, for which {@link #prepare} has the reason
      */
-    public Set<String> needed(ModelDirectory directory, Optional<WrittenConfig> override) {
-        Optional<WrittenConfig> config;
+    public Set<String> needed(ModelDirectory directory, Optional<ModelConfigReader.Written> override) {
+        Optional<ModelConfigReader.Written> config;
         try {
             directory.checkContained();
             config = override.or(() -> read(directory));
@@ -167,7 +167,7 @@ public final class ModelPreparation {
      * @return the configuration; empty if there is none, and configurations are completed
      * @throws InferenceException if it cannot be read, or is missing where none is completed
      */
-    private Optional<WrittenConfig> read(ModelDirectory directory) {
+    private Optional<ModelConfigReader.Written> read(ModelDirectory directory) {
         Optional<Path> file = configFile(directory);
         if (file.isEmpty() && !options.autoComplete()) {
             throw new InferenceException(
@@ -178,9 +178,10 @@ public final class ModelPreparation {
         return file.map(found -> ModelConfigReader.readWritten(directory.root(), found));
     }
 
-    private PreparedModel complete(ModelDirectory directory, Optional<WrittenConfig> found, AgentChain chain) {
+    private PreparedModel complete(
+            ModelDirectory directory, Optional<ModelConfigReader.Written> found, AgentChain chain) {
         BestEffort.run("ignored entries of " + directory.name(), directory::reportIgnored);
-        WrittenConfig written = found.orElse(WrittenConfig.NONE);
+        ModelConfigReader.Written written = found.orElse(ModelConfigReader.Written.NONE);
         BestEffort.run(
                 "placeholders of " + directory.name(), () -> reportPlaceholders(directory.name(), written.config()));
         try {
@@ -191,11 +192,14 @@ public final class ModelPreparation {
     }
 
     private PreparedModel complete(
-            ModelDirectory directory, Optional<WrittenConfig> found, WrittenConfig written, AgentChain chain) {
+            ModelDirectory directory,
+            Optional<ModelConfigReader.Written> found,
+            ModelConfigReader.Written written,
+            AgentChain chain) {
         ModelConfig completed = completeFromFiles(directory, written.config());
         ModelConfig config = ConfigNormalization.normalize(withBackend(completed));
         ConfigValidation.check(config, directory.name());
-        UnsupportedFeatures.check(config);
+        BatchingStrategyFactory.refuseNative(config);
         BestEffort.run("ignored settings of " + directory.name(), () -> reportIgnored(config));
         if (!options.autoComplete()) {
             ConfigValidation.checkTensors(config);
@@ -253,7 +257,7 @@ public final class ModelPreparation {
     }
 
     private void reportIgnored(ModelConfig config) {
-        List<String> ignored = UnsupportedFeatures.ignored(config, rateLimited);
+        List<String> ignored = ConfigValidation.ignored(config, rateLimited);
         if (!ignored.isEmpty()) {
             LOG.atWarn()
                     .addKeyValue("model", config.getName())

@@ -7,10 +7,10 @@ import dev.nereid.plugin.BackendLease;
 import dev.nereid.plugin.PluginLogger;
 import dev.nereid.plugin.boundary.KeptObjects;
 import dev.nereid.repository.ModelDirectory;
+import dev.nereid.repository.config.BatchingStrategyFactory;
 import dev.nereid.repository.config.ConfigCompletion;
 import dev.nereid.repository.config.ConfigNormalization;
 import dev.nereid.repository.config.ConfigValidation;
-import dev.nereid.repository.config.UnsupportedFeatures;
 import dev.nereid.repository.files.VersionFiles;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.server.dependency.RequiredModels;
@@ -145,7 +145,7 @@ public final class VersionCompletion {
             reportBatching(config, merged);
             config = ConfigNormalization.normalize(merged);
             ConfigValidation.check(config, prepared.directory().name());
-            UnsupportedFeatures.check(config);
+            BatchingStrategyFactory.refuseNative(config);
             ConfigValidation.checkTensors(config);
         }
         config = ConfigNormalization.instanceGroups(

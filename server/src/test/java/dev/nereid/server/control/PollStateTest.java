@@ -3,7 +3,6 @@ package dev.nereid.server.control;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.repository.ModelFingerprint;
-import dev.nereid.repository.TreeStamp;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
@@ -18,7 +17,7 @@ final class PollStateTest {
     private final PollState state = new PollState(Duration.ofSeconds(10), Duration.ofSeconds(2));
 
     private static ModelFingerprint files(long nanos) {
-        return new ModelFingerprint(Map.of(), Map.of(), new TreeStamp(nanos, 1, 1));
+        return new ModelFingerprint(Map.of(), Map.of(), new ModelFingerprint.TreeStamp(nanos, 1, 1));
     }
 
     @Test

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.repository.ModelFingerprint;
-import dev.nereid.repository.TreeStamp;
 import dev.nereid.scheduler.SchedulerClocks;
 import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.spi.ErrorCode;
@@ -78,7 +77,7 @@ final class RepositoryPollerTest {
     }
 
     private static ModelFingerprint files(long nanos) {
-        return new ModelFingerprint(Map.of(), Map.of(), new TreeStamp(nanos, 1, 1));
+        return new ModelFingerprint(Map.of(), Map.of(), new ModelFingerprint.TreeStamp(nanos, 1, 1));
     }
 
     private void load(String model) {
