@@ -2,6 +2,7 @@ package dev.nereid.repository;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.file.ServerPaths;
+import dev.nereid.repository.ModelCopy.CopiedFile;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -85,22 +86,21 @@ public record ModelFingerprint(Map<Long, TreeStamp> versions, Map<String, TreeSt
      *
      * @param configFile the file that configures the model; empty if there is none
      */
-    static ModelFingerprint ofCopy(
-            ModelDirectory directory, Optional<Path> configFile, List<ModelCopy.CopiedFile> files) {
+    static ModelFingerprint ofCopy(ModelDirectory directory, Optional<Path> configFile, List<CopiedFile> files) {
         String config = configFile
                 .map(file -> directory.path().relativize(file).toString())
                 .orElse("");
-        Map<String, List<ModelCopy.CopiedFile>> parts = new TreeMap<>();
-        List<ModelCopy.CopiedFile> configured = new ArrayList<>();
-        for (ModelCopy.CopiedFile file : files) {
-            List<ModelCopy.CopiedFile> part = file.path().equals(config)
+        Map<String, List<CopiedFile>> parts = new TreeMap<>();
+        List<CopiedFile> configured = new ArrayList<>();
+        for (CopiedFile file : files) {
+            List<CopiedFile> part = file.path().equals(config)
                     ? configured
                     : parts.computeIfAbsent(file.path().split("/", 2)[0], _ -> new ArrayList<>());
             part.add(file);
         }
         Map<Long, TreeStamp> versions = new TreeMap<>();
         for (long version : directory.versions()) {
-            List<ModelCopy.CopiedFile> part = parts.remove(Long.toString(version));
+            List<CopiedFile> part = parts.remove(Long.toString(version));
             versions.put(version, TreeStamp.of(part == null ? List.of() : part));
         }
         Map<String, TreeStamp> others = new TreeMap<>();
@@ -163,15 +163,15 @@ public record ModelFingerprint(Map<Long, TreeStamp> versions, Map<String, TreeSt
          *
          * @return the stamp, the same for the same paths, sizes and ETags
          */
-        static TreeStamp of(List<ModelCopy.CopiedFile> files) {
+        static TreeStamp of(List<CopiedFile> files) {
             if (files.isEmpty()) {
                 return NONE;
             }
             MessageDigest digest = sha256();
             long bytes = 0;
-            List<ModelCopy.CopiedFile> sorted = new ArrayList<>(files);
-            sorted.sort(Comparator.comparing(ModelCopy.CopiedFile::path));
-            for (ModelCopy.CopiedFile file : sorted) {
+            List<CopiedFile> sorted = new ArrayList<>(files);
+            sorted.sort(Comparator.comparing(CopiedFile::path));
+            for (CopiedFile file : sorted) {
                 bytes += file.size();
                 for (String field : List.of(file.path(), Long.toString(file.size()), file.etag())) {
                     digest.update((field.length() + ":" + field).getBytes(StandardCharsets.UTF_8));

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import dev.nereid.plugin.IsolatedCallbacks.IsolatedFence;
 import dev.nereid.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Fence;
@@ -41,21 +42,21 @@ final class IsolatedFenceTest {
 
     @Test
     void receivesTheEvent() {
-        assertThat(new IsolatedCallbacks.IsolatedFence(new WithEvent(), boundary).withEvent(received::add))
+        assertThat(new IsolatedFence(new WithEvent(), boundary).withEvent(received::add))
                 .isTrue();
         assertThat(received).containsExactly(4097L);
     }
 
     @Test
     void ranNotForWorkWithoutAnEvent() {
-        assertThat(new IsolatedCallbacks.IsolatedFence(new TestFence() {}, boundary).withEvent(received::add))
+        assertThat(new IsolatedFence(new TestFence() {}, boundary).withEvent(received::add))
                 .isFalse();
         assertThat(received).isEmpty();
     }
 
     @Test
     void failuresOfTheActionAreThoseOfItsCaller() {
-        Fence fence = new IsolatedCallbacks.IsolatedFence(new WithEvent(), boundary);
+        Fence fence = new IsolatedFence(new WithEvent(), boundary);
 
         assertThatIllegalStateException()
                 .isThrownBy(() -> fence.withEvent(event -> {
@@ -71,7 +72,7 @@ final class IsolatedFenceTest {
 
     @Test
     void failuresOfThePluginAreReportedByTheWait() {
-        Fence fence = new IsolatedCallbacks.IsolatedFence(
+        Fence fence = new IsolatedFence(
                 new TestFence() {
                     @Override
                     public boolean withEvent(LongConsumer action) {

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.ModelStatus;
 import dev.nereid.repository.config.ConfigProblem;
-import dev.nereid.server.check.ModelReport;
+import dev.nereid.server.check.CheckReport;
 import dev.nereid.server.check.RepositoryCheck;
 import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
@@ -98,7 +98,8 @@ final class FaultyModelTest {
     /** Compares the reasons with what {@code nereid check} says of the same models. Both come from the same code. */
     private List<String> differingFromTheCheck(Path plugins, Map<String, String> shown) throws IOException {
         List<String> differing = new ArrayList<>();
-        for (ModelReport model : RepositoryCheck.run(options(plugins)).models()) {
+        for (CheckReport.ModelReport model :
+                RepositoryCheck.run(options(plugins)).models()) {
             String reason = String.valueOf(shown.get(model.name()));
             for (ConfigProblem problem : model.errors()) {
                 String text = problem.describe().replaceFirst("^version \\d+: ", "");

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.tuple;
 import dev.nereid.plugin.BackendStatus;
 import dev.nereid.repository.config.ConfigProblem;
 import dev.nereid.server.check.CheckReport;
-import dev.nereid.server.check.ModelReport;
+import dev.nereid.server.check.CheckReport.ModelReport;
 import dev.nereid.server.check.RepositoryCheck;
 import dev.nereid.server.options.ServerOptions;
 import inference.ModelConfig;

@@ -4,7 +4,6 @@ import dev.nereid.plugin.BackendStatus;
 import dev.nereid.repository.config.ConfigProblem;
 import dev.nereid.repository.config.ModelConfigJson;
 import dev.nereid.server.check.CheckReport;
-import dev.nereid.server.check.ModelReport;
 import io.vertx.core.json.JsonArray;
 import io.vertx.core.json.JsonObject;
 
@@ -33,7 +32,7 @@ public final class CheckJson {
                 .put("reason", status.reason());
     }
 
-    private static JsonObject model(ModelReport model) {
+    private static JsonObject model(CheckReport.ModelReport model) {
         JsonArray errors = new JsonArray();
         model.errors().forEach(error -> errors.add(error(error)));
         JsonObject json = new JsonObject()

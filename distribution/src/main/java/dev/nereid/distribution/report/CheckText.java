@@ -3,7 +3,7 @@ package dev.nereid.distribution.report;
 import com.google.protobuf.TextFormat;
 import dev.nereid.repository.config.ConfigProblem;
 import dev.nereid.server.check.CheckReport;
-import dev.nereid.server.check.ModelReport;
+import dev.nereid.server.check.CheckReport.ModelReport;
 import inference.ModelConfig;
 import java.util.List;
 import java.util.stream.Collectors;

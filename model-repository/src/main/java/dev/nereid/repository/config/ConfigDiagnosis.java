@@ -2,6 +2,7 @@ package dev.nereid.repository.config;
 
 import com.google.protobuf.TextFormat;
 import dev.nereid.api.Spelling;
+import dev.nereid.repository.config.TextFormatError.FieldNames;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
@@ -154,7 +155,7 @@ public final class ConfigDiagnosis {
         if (!error.problem().contains(UNKNOWN_FIELDS)) {
             Matcher value = TextFormatError.UNKNOWN_ENUM_VALUE.matcher(error.problem());
             String suggestion = value.find()
-                    ? Spelling.closest(value.group(2), TextFormatError.FieldNames.ofEnum(value.group(1)))
+                    ? Spelling.closest(value.group(2), FieldNames.ofEnum(value.group(1)))
                             .orElse("")
                     : "";
             return List.of(problem(text, error.line(), error.column(), error.explain(), suggestion));
@@ -178,8 +179,7 @@ public final class ConfigDiagnosis {
 
     /** Finds a similar field of the message, or where in a configuration there is a field of this name. */
     private static Optional<String> field(String message, String field) {
-        return Spelling.closest(field, TextFormatError.FieldNames.ofMessage(message))
-                .or(() -> TextFormatError.FieldNames.path(field));
+        return Spelling.closest(field, FieldNames.ofMessage(message)).or(() -> FieldNames.path(field));
     }
 
     private static ConfigProblem notText(String before, ByteBuffer rest) {

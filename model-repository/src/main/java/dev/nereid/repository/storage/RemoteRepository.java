@@ -3,6 +3,7 @@ package dev.nereid.repository.storage;
 import dev.nereid.api.InferenceException;
 import dev.nereid.repository.ModelCopy;
 import dev.nereid.repository.RepositoryRoot;
+import dev.nereid.repository.storage.StorageListing.ModelListing;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.storage.ModelStorage;
@@ -178,7 +179,7 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
     }
 
     private ModelCopy copy(String model) throws IOException {
-        StorageListing.ModelListing listed = listing.model(model);
+        ModelListing listed = listing.model(model);
         for (int attempts = 0; attempts < MAX_COPIES; attempts++) {
             Optional<ModelCopy> present = copies.acquire(model, listed.fingerprint());
             if (present.isPresent()) {
@@ -188,7 +189,7 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
             boolean installed = false;
             try {
                 CopyManifest manifest = download(listed, partial);
-                StorageListing.ModelListing current = listing.model(model);
+                ModelListing current = listing.model(model);
                 if (current.fingerprint().equals(listed.fingerprint())) {
                     ModelCopy copy = copies.install(partial, manifest);
                     installed = true;
@@ -207,7 +208,7 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
                         + " load it again when the upload is done");
     }
 
-    private CopyManifest download(StorageListing.ModelListing listed, Path partial) throws IOException {
+    private CopyManifest download(ModelListing listed, Path partial) throws IOException {
         long started = nanoTime.getAsLong();
         ModelDownload download = new ModelDownload(storage, files, limits, nanoTime, partial);
         Optional<ModelCopy> earlier = copies.acquireAny(listed.model());

@@ -14,6 +14,7 @@ import dev.nereid.repository.config.Placeholders;
 import dev.nereid.repository.files.FileCopies;
 import dev.nereid.repository.files.VersionFiles;
 import dev.nereid.scheduler.Supervision;
+import dev.nereid.server.check.CheckReport.ModelReport;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.instance.LoadWaits;
 import dev.nereid.server.lifecycle.ModelLoadOptions;

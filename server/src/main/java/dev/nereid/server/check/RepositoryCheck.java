@@ -16,6 +16,7 @@ import dev.nereid.repository.storage.RemoteRepositories;
 import dev.nereid.repository.storage.StorageOptions;
 import dev.nereid.server.BuildInfo;
 import dev.nereid.server.NereidServer;
+import dev.nereid.server.check.CheckReport.ModelReport;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import java.nio.file.Files;

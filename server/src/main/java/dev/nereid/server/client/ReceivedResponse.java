@@ -105,4 +105,39 @@ final class ReceivedResponse implements ModelResponse {
         StackReserve.require();
         held.close();
     }
+
+    /**
+     * A lease on an output of a response as its plugin has it. Safe for use by any thread.
+     *
+     * <p>It may be forgotten. Then the output is released, but never while a tensor or a memory segment of the response can be
+     * read. The response may be released before.
+     */
+    private static final class OutputLease implements Runnable {
+        private final HeldResponse.HeldLease held;
+
+        /** Runs the registered action when this object is not reachable. */
+        private final Arena reachability = Arena.ofAuto();
+
+        /**
+         * Creates the plugin's lease.
+         *
+         * @param response the scope of the response's outputs
+         */
+        @SuppressWarnings("restricted") // segments without bytes
+        OutputLease(HeldResponse.HeldLease held, Arena response) {
+            this.held = held;
+            MemorySegment.NULL.reinterpret(0, response, _ -> held.unreachable());
+            MemorySegment.NULL.reinterpret(0, reachability, _ -> held.unreachable());
+        }
+
+        @Override
+        public void run() {
+            try {
+                held.end();
+            } finally {
+                Reference.reachabilityFence(reachability);
+                Reference.reachabilityFence(this);
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 package dev.nereid.server.control;
 
 import dev.nereid.server.demand.ModelActions;
-import dev.nereid.server.demand.ModelUse;
+import dev.nereid.server.demand.ModelActions.ModelUse;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.MemoryRefresh;

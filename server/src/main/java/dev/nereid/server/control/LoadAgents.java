@@ -1,7 +1,7 @@
 package dev.nereid.server.control;
 
 import dev.nereid.plugin.agent.AgentChain;
-import dev.nereid.server.lifecycle.GenerationHooks;
+import dev.nereid.server.lifecycle.Generation;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -43,10 +43,10 @@ final class LoadAgents {
      * @param release frees the other files of the generation's load
      * @return ends the use
      */
-    GenerationHooks use(Runnable release) {
+    Generation.Hooks use(Runnable release) {
         uses.incrementAndGet();
         serving.incrementAndGet();
-        return new GenerationHooks() {
+        return new Generation.Hooks() {
             @Override
             public void beforeClose() {
                 if (serving.decrementAndGet() == 0 && isLoaded) {

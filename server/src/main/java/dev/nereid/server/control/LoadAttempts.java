@@ -3,7 +3,7 @@ package dev.nereid.server.control;
 import dev.nereid.api.InferenceException;
 import dev.nereid.repository.config.Placeholders;
 import dev.nereid.server.ensemble.EnsembleLoader;
-import dev.nereid.server.lifecycle.GenerationHooks;
+import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.ModelLoadWatch;
 import dev.nereid.server.lifecycle.PreparedModel;
@@ -52,7 +52,7 @@ final class LoadAttempts {
      * @param hooks called once if the load succeeds; returns the hooks around the close of the generation
      * @return ready with a generation that is in no catalog yet, or unavailable
      */
-    VersionState load(PreparedModel prepared, long version, long fileBytes, Supplier<GenerationHooks> hooks) {
+    VersionState load(PreparedModel prepared, long version, long fileBytes, Supplier<Generation.Hooks> hooks) {
         VersionState state = tryLoad(prepared, version, fileBytes, hooks);
         for (int retry = 0; retry < retries && state instanceof VersionState.Unavailable; retry++) {
             state = tryLoad(prepared, version, fileBytes, hooks);
@@ -61,7 +61,7 @@ final class LoadAttempts {
     }
 
     private VersionState tryLoad(
-            PreparedModel prepared, long version, long fileBytes, Supplier<GenerationHooks> hooks) {
+            PreparedModel prepared, long version, long fileBytes, Supplier<Generation.Hooks> hooks) {
         String name = prepared.directory().name();
         long started = nanoTime.getAsLong();
         LOG.info("loading: {}:{}", name, version);

@@ -7,7 +7,6 @@ import dev.nereid.repository.VersionPolicy;
 import dev.nereid.server.dependency.ModelRequirer;
 import dev.nereid.server.ensemble.DependentEnsembles;
 import dev.nereid.server.lifecycle.Generation;
-import dev.nereid.server.lifecycle.GenerationHooks;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.PreparedModel;
@@ -170,7 +169,7 @@ final class ModelLoader {
             PreparedModel prepared, ModelSource source, LoadAgents agents, String plugin, boolean isWhole)
             throws InterruptedException {
         String model = source.key();
-        Supplier<GenerationHooks> hooks = () -> agents.use(source.use());
+        Supplier<Generation.Hooks> hooks = () -> agents.use(source.use());
         VersionChanges changes =
                 VersionChanges.of(prepared, source, isWhole ? null : loaded.get(model), catalog.serving(model), plugin);
         catalog.loading(model, changes.loaded());
@@ -238,7 +237,7 @@ final class ModelLoader {
             PreparedModel prepared,
             ModelSource source,
             Generation generation,
-            Supplier<GenerationHooks> hooks,
+            Supplier<Generation.Hooks> hooks,
             List<Runnable> waits)
             throws InterruptedException {
         String model = prepared.directory().key();

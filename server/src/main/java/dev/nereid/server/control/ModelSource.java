@@ -7,6 +7,7 @@ import dev.nereid.repository.config.ModelConfigReader;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * The configuration and files for the load of a model. Immutable.
@@ -58,5 +59,46 @@ record ModelSource(
         return config.isPresent()
                 ? InferenceException.clientError(text)
                 : new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
+    }
+
+    /** The files that a model is loaded from, until nothing uses them. Lock-free; safe for use by any thread. */
+    static final class ModelFiles {
+        private final ModelDirectory directory;
+        private final String origin;
+        private final Runnable end;
+        private final AtomicInteger uses = new AtomicInteger(1);
+
+        /**
+         * Creates the files of a load, in use by the caller.
+         *
+         * @param directory the directory that they lie in
+         * @param origin where they come from: a path or URL, the same for copies of the same model
+         * @param end removes the files, or their lease; called once
+         */
+        ModelFiles(ModelDirectory directory, String origin, Runnable end) {
+            this.directory = directory;
+            this.origin = origin;
+            this.end = end;
+        }
+
+        ModelDirectory directory() {
+            return directory;
+        }
+
+        String origin() {
+            return origin;
+        }
+
+        /** Begins another use, while there is one. */
+        void retain() {
+            uses.incrementAndGet();
+        }
+
+        /** Ends a use. After the last one the files are released. */
+        void release() {
+            if (uses.decrementAndGet() == 0) {
+                end.run();
+            }
+        }
     }
 }

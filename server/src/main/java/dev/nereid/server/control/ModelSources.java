@@ -11,6 +11,7 @@ import dev.nereid.repository.ModelLocation;
 import dev.nereid.repository.ModelRepository;
 import dev.nereid.repository.config.ModelConfigJsonReader;
 import dev.nereid.repository.config.ModelConfigReader;
+import dev.nereid.server.control.ModelSource.ModelFiles;
 import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.spi.ErrorCode;

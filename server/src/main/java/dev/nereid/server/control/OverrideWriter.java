@@ -62,7 +62,7 @@ final class OverrideWriter {
      *     large, or a path is too long or leads out of the model's directory, or two exclude each other; {@link
      *     ErrorCode#INTERNAL} if they cannot be written. Nothing is left then
      */
-    ModelFiles write(String key, Map<String, ByteBuffer> files) {
+    ModelSource.ModelFiles write(String key, Map<String, ByteBuffer> files) {
         String model = ModelKey.name(key);
         if (files.size() > MAX_FILES) {
             throw invalid(model, files.size() + " files (expected: at most " + MAX_FILES + ")");
@@ -81,7 +81,7 @@ final class OverrideWriter {
             writeAll(target, files);
             Path whole = root;
             written = true;
-            return new ModelFiles(target.as(key), whole.toString(), () -> remove(whole, size));
+            return new ModelSource.ModelFiles(target.as(key), whole.toString(), () -> remove(whole, size));
         } catch (IOException e) {
             LOG.atError()
                     .addKeyValue("model", model)

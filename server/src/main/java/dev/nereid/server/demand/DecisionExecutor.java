@@ -69,10 +69,10 @@ final class DecisionExecutor implements AutoCloseable {
     }
 
     private void decide() {
-        Map<String, ModelUse> uses = planner.ask(Planning::isShort)
-                ? actions.uses().stream().collect(Collectors.toMap(ModelUse::key, Function.identity()))
+        Map<String, ModelActions.ModelUse> uses = planner.ask(Planning::isShort)
+                ? actions.uses().stream().collect(Collectors.toMap(ModelActions.ModelUse::key, Function.identity()))
                 : Map.of();
-        Decisions decisions = planner.ask(planning -> planning.decide(uses));
+        Planning.Decisions decisions = planner.ask(planning -> planning.decide(uses));
         decisions.refused().forEach((acquisition, reason) -> executor.execute(() -> acquisition.decide(reason)));
         decisions.held().forEach(acquisition -> executor.execute(() -> acquisition.decide(null)));
         decisions.evictions().forEach(this::evict);
@@ -87,7 +87,7 @@ final class DecisionExecutor implements AutoCloseable {
      * Refreshes, for the next decisions, the memory of models that stay loaded. Skips evicted models, which must be
      * idle.
      */
-    private void refreshMemory(Set<String> loaded, Decisions decisions) {
+    private void refreshMemory(Set<String> loaded, Planning.Decisions decisions) {
         Set<String> leaving = Set.copyOf(decisions.evictions());
         loaded.stream().filter(model -> !leaving.contains(model)).forEach(actions::refreshMemory);
     }

@@ -1,6 +1,8 @@
 package dev.nereid.server.demand;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.server.demand.MemoryTable.ModelMemory;
+import dev.nereid.server.demand.ModelActions.ModelUse;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -311,6 +313,34 @@ final class Planning {
             }
             coming -= bytes;
             return true;
+        }
+    }
+
+    /**
+     * The decisions of the {@link MemoryPlanner}, to be carried out without its lock. Immutable.
+     *
+     * @param loads the models to be loaded, for which memory is reserved
+     * @param evictions the models to be evicted
+     * @param held the acquisitions with all models loaded
+     * @param refused the acquisitions that end, with the reasons
+     * @param isBlocked whether an acquisition waits until a model becomes idle
+     */
+    record Decisions(
+            List<String> loads,
+            List<String> evictions,
+            List<Acquisition> held,
+            Map<Acquisition, InferenceException> refused,
+            boolean isBlocked) {
+        Decisions {
+            loads = List.copyOf(loads);
+            evictions = List.copyOf(evictions);
+            held = List.copyOf(held);
+            refused = new LinkedHashMap<>(refused);
+        }
+
+        /** Returns whether there is nothing to do. */
+        boolean isEmpty() {
+            return loads.isEmpty() && evictions.isEmpty() && held.isEmpty() && refused.isEmpty();
         }
     }
 }

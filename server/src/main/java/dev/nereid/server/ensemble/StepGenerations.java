@@ -6,18 +6,22 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelCatalog.Readiness;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.call.CallChain;
 import dev.nereid.repository.ModelKey;
 import dev.nereid.scheduler.ensemble.PinnedModels;
+import dev.nereid.scheduler.ensemble.StepModel;
 import dev.nereid.scheduler.ensemble.StepModels;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.OnDemandModel;
 import dev.nereid.server.lifecycle.Resolution;
+import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.request.CallerCheck;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -28,6 +32,8 @@ import java.util.concurrent.CompletionStage;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Finds and keeps the generations that serve an ensemble's steps for a request. Immutable; safe for use by any thread;
@@ -208,5 +214,75 @@ final class StepGenerations implements StepModels {
         }
         return unready.thenApply(found ->
                 found.isEmpty() ? Readiness.READY : Readiness.notReady(ErrorCode.UNAVAILABLE, describe(found)));
+    }
+
+    /** The generations of the steps of one request, with a lease on each. Immutable. */
+    private static final class PinnedGenerations implements PinnedModels {
+        private static final Logger LOG = LoggerFactory.getLogger(PinnedGenerations.class);
+
+        private final List<Generation> generations;
+        private final EnsembleIdentity identity;
+
+        /** Takes over a lease on each generation. */
+        PinnedGenerations(List<Generation> generations, EnsembleIdentity identity) {
+            this.generations = generations;
+            this.identity = identity;
+        }
+
+        @Override
+        public Optional<String> identity() {
+            return identity.of(generations);
+        }
+
+        @Override
+        public StepModel model(int step) {
+            return new Step(generations.get(step));
+        }
+
+        @Override
+        public void close() {
+            generations.forEach(Generation::release);
+        }
+
+        /** The model of one step. */
+        private record Step(Generation generation) implements StepModel {
+            @Override
+            public ModelSettings settings() {
+                return generation.model().settings();
+            }
+
+            @Override
+            public boolean needsHostTensors() {
+                return generation.model().needsHostTensors();
+            }
+
+            @Override
+            public Cancellation submit(InferRequest request, ResponseObserver observer) {
+                ServedModel model = generation.model();
+                long arrivedNanos = System.nanoTime();
+                CheckedRequest checked;
+                try {
+                    generation.used(arrivedNanos);
+                    checked = model.check(request, arrivedNanos);
+                } catch (RuntimeException
+                        | Error e) { // such as the end of the stack of the plugin that completed the step before
+                    request.release().run();
+                    observer.onRefused(refusal(request, e));
+                    return Cancellation.NONE;
+                }
+                return model.submit(checked, observer);
+            }
+
+            private static InferenceException refusal(InferRequest request, Throwable cause) {
+                if (cause instanceof InferenceException refusal) {
+                    return refusal;
+                }
+                LOG.atError()
+                        .addKeyValue("model", request.model())
+                        .setCause(cause)
+                        .log("request check failed (model '{}')", request.model());
+                return new InferenceException(ErrorCode.INTERNAL, "internal error: " + cause);
+            }
+        }
     }
 }

@@ -25,7 +25,7 @@ public final class Health implements FatalErrorHandler {
 
     private final SupervisionOptions options;
     private final GpuAccess gpus;
-    private final HeapWatch heap = new HeapWatch(JvmHeap::new, this);
+    private final HeapWatch heap = new HeapWatch(HeapWatch.JvmHeap::new, this);
 
     /** Set when heap, metaspace or threads were exhausted. After that the server only refuses requests and can be closed. */
     private volatile boolean exhausted;

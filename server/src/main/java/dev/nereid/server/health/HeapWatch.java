@@ -2,6 +2,13 @@ package dev.nereid.server.health;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.scheduler.time.Watchdog;
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryPoolMXBean;
+import java.lang.management.MemoryType;
+import java.lang.management.MemoryUsage;
+import java.util.Arrays;
+import java.util.List;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -97,6 +104,47 @@ final class HeapWatch implements Watchdog.Watched {
                     .addKeyValue("usedBytes", used)
                     .addKeyValue("maxBytes", max)
                     .log("heap is nearly full after collections: {} of {} bytes", used, max);
+        }
+    }
+
+    /** Reads heap statistics of this JVM from its management beans. Immutable. */
+    static final class JvmHeap implements HeapWatch.Heap {
+        private final List<MemoryPoolMXBean> pools = ManagementFactory.getMemoryPoolMXBeans().stream()
+                .filter(pool -> pool.getType() == MemoryType.HEAP && pool.isCollectionUsageThresholdSupported())
+                .toList();
+
+        /** The collectors that collect all pools of the heap that are collected at all. */
+        private final List<GarbageCollectorMXBean> collectors = ManagementFactory.getGarbageCollectorMXBeans().stream()
+                .filter(this::collectsAll)
+                .toList();
+
+        private boolean collectsAll(GarbageCollectorMXBean collector) {
+            List<String> names = Arrays.asList(collector.getMemoryPoolNames());
+            return pools.stream().map(MemoryPoolMXBean::getName).allMatch(names::contains);
+        }
+
+        @Override
+        public long collections() {
+            long count = 0;
+            for (GarbageCollectorMXBean collector : collectors) {
+                count += Math.max(0, collector.getCollectionCount());
+            }
+            return count;
+        }
+
+        @Override
+        public long usedAfterCollection() {
+            long used = 0;
+            for (MemoryPoolMXBean pool : pools) {
+                MemoryUsage usage = pool.getCollectionUsage();
+                used += usage == null ? 0 : usage.getUsed();
+            }
+            return used;
+        }
+
+        @Override
+        public long max() {
+            return Runtime.getRuntime().maxMemory();
         }
     }
 }

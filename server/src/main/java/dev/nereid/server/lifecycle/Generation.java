@@ -36,7 +36,7 @@ public final class Generation implements Resolution {
     private final LeaseCounter leases = new LeaseCounter();
     private final CompletableFuture<Void> closed = new CompletableFuture<>();
     private final String key;
-    private final GenerationHooks hooks;
+    private final Hooks hooks;
     private final ResponseHolders holders;
     private final long fileBytes;
     private volatile long byteSize;
@@ -53,7 +53,7 @@ public final class Generation implements Resolution {
      * @param hooks called around its close
      * @param holders the generations that hold responses of others
      */
-    Generation(String key, ServedModel model, long fileBytes, GenerationHooks hooks, ResponseHolders holders) {
+    Generation(String key, ServedModel model, long fileBytes, Hooks hooks, ResponseHolders holders) {
         this.holders = holders;
         this.key = key;
         this.model = model;
@@ -369,5 +369,17 @@ public final class Generation implements Resolution {
         } catch (TimeoutException e) {
             return false;
         }
+    }
+
+    /** Hooks around the close of a generation, called on the thread that closes it. May block. */
+    public interface Hooks {
+        /** Does nothing. */
+        Hooks NONE = new Hooks() {};
+
+        /** Called when the generation has no lease any more, before its scheduler completes the requests that it has. */
+        default void beforeClose() {}
+
+        /** Called when the generation is closed, or its close has failed. Frees the files of its load. */
+        default void afterClose() {}
     }
 }

@@ -126,7 +126,7 @@ public final class LiveGenerations {
      * @param fileBytes the size of its files, from which its memory is estimated if its backend does not report it
      * @param hooks called around its close
      */
-    public Generation begin(String key, ServedModel model, long fileBytes, GenerationHooks hooks) {
+    public Generation begin(String key, ServedModel model, long fileBytes, Generation.Hooks hooks) {
         Generation generation = new Generation(key, model, fileBytes, hooks, holders);
         listener.begun(generation);
         live.add(generation);

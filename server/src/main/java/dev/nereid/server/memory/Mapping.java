@@ -2,7 +2,15 @@ package dev.nereid.server.memory;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.Optional;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A memory mapping in an arena, of which a part is counted as held. Confined to its holder, or guarded by the lock of
@@ -62,5 +70,92 @@ final class Mapping {
 
     void close() {
         arena.close();
+    }
+
+    /** The idle mappings of one size. Guarded by its lock, under which nothing is allocated, closed or called. */
+    static final class Idle {
+        private final PoolBytes bytes;
+        private final ReentrantLock lock = new ReentrantLock();
+        private final Deque<Mapping> idle = new ArrayDeque<>(); // guarded by lock
+
+        Idle(PoolBytes bytes) {
+            this.bytes = bytes;
+        }
+
+        /** Takes the mapping that was used last, if one is idle. Its counted bytes stay held. */
+        @Nullable
+        Mapping take() {
+            lock.lock();
+            try {
+                Mapping mapping = idle.pollFirst();
+                if (mapping != null) {
+                    bytes.idle(-mapping.counted());
+                }
+                return mapping;
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        /** Takes a mapping back, unless the pool has enough idle memory; says whether it did. */
+        boolean release(Mapping mapping) {
+            lock.lock();
+            try {
+                bytes.idle(mapping.counted());
+                if (bytes.exceedsIdleLimit()) {
+                    bytes.idle(-mapping.counted());
+                    return false;
+                }
+                idle.addFirst(mapping);
+                return true;
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+
+    /**
+     * Unmaps mappings, large ones on a separate thread. The kernel takes a millisecond for 16 MiB. Safe for use by any
+     * thread.
+     */
+    static final class Releaser implements AutoCloseable {
+        /** Mappings of which more was touched are left to the thread. */
+        private static final long MAX_INLINE = 2L << 20;
+
+        private static final long IDLE_SECONDS = 10;
+
+        private final ThreadPoolExecutor thread = new ThreadPoolExecutor(
+                1,
+                1,
+                IDLE_SECONDS,
+                TimeUnit.SECONDS,
+                new LinkedBlockingQueue<>(),
+                task -> Thread.ofPlatform()
+                        .daemon()
+                        .name("tensor-memory")
+                        .inheritInheritableThreadLocals(false)
+                        .unstarted(task));
+
+        Releaser() {
+            thread.allowCoreThreadTimeOut(true);
+        }
+
+        void close(Mapping mapping) {
+            if (mapping.counted() <= MAX_INLINE) {
+                mapping.close();
+                return;
+            }
+            try {
+                thread.execute(mapping::close);
+            } catch (RejectedExecutionException _) { // the pool was closed
+                mapping.close();
+            }
+        }
+
+        /** Closes the remaining mappings, and lets the thread end. */
+        @Override
+        public void close() {
+            thread.shutdown();
+        }
     }
 }

@@ -1,5 +1,8 @@
 package dev.nereid.server.memory;
 
+import dev.nereid.api.memory.TensorBuffer;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
@@ -173,5 +176,121 @@ final class SizeClass {
         }
         slab.previous = null;
         slab.next = null;
+    }
+
+    /**
+     * A piece of a slab that is in use. The memory belongs to the holder; the flag that it was closed is guarded by its
+     * class.
+     */
+    static final class PooledBuffer implements TensorBuffer {
+        private final SizeClass owner;
+        private final Slab slab;
+        private final int piece;
+        private final MemorySegment segment;
+        private boolean closed; // guarded by owner's lock
+
+        PooledBuffer(SizeClass owner, Slab slab, int piece, MemorySegment segment) {
+            this.owner = owner;
+            this.slab = slab;
+            this.piece = piece;
+            this.segment = segment;
+        }
+
+        @Override
+        public MemorySegment segment() {
+            return segment;
+        }
+
+        @Override
+        public void close() {
+            owner.release(this, slab, piece);
+        }
+
+        long byteSize() {
+            return segment.byteSize();
+        }
+
+        /** Called by the owner under its lock. */
+        void markClosed() {
+            if (closed) {
+                throw new IllegalStateException(
+                        "buffer: " + segment.byteSize() + " bytes, closed before (expected: closed once)");
+            }
+            closed = true;
+        }
+    }
+
+    /**
+     * One arena that holds up to 64 pieces of one size. Guarded by the lock of its size class, except the memory itself,
+     * which belongs to the holder of the piece.
+     */
+    private static final class Slab {
+        /** One bit of a {@code long} for each piece. */
+        static final int MAX_PIECES = Long.SIZE;
+
+        private final Arena arena;
+        private final MemorySegment memory;
+        private final long pieceSize;
+        private final long allFree;
+        private long free;
+
+        /** Neighbors in the list of slabs with a free piece. */
+        @Nullable
+        Slab previous;
+
+        @Nullable
+        Slab next;
+
+        private Slab(Arena arena, MemorySegment memory, long pieceSize, int pieces) {
+            this.arena = arena;
+            this.memory = memory;
+            this.pieceSize = pieceSize;
+            allFree = -1L >>> (MAX_PIECES - pieces);
+            free = allFree;
+        }
+
+        static Slab create(long pieceSize, int pieces) {
+            Arena arena = Arena.ofShared();
+            MemorySegment memory = null;
+            try {
+                memory = arena.allocate(pieceSize * pieces, SizeClasses.ALIGNMENT);
+            } finally {
+                if (memory == null) {
+                    arena.close();
+                }
+            }
+            return new Slab(arena, memory, pieceSize, pieces);
+        }
+
+        /** Takes a free piece, of which there must be one, and returns its number. */
+        int take() {
+            int piece = Long.numberOfTrailingZeros(free);
+            free &= free - 1;
+            return piece;
+        }
+
+        void release(int piece) {
+            free |= 1L << piece;
+        }
+
+        boolean isFull() {
+            return free == 0;
+        }
+
+        boolean isIdle() {
+            return free == allFree;
+        }
+
+        MemorySegment piece(int piece, long byteSize) {
+            return memory.asSlice(piece * pieceSize, byteSize);
+        }
+
+        long byteSize() {
+            return memory.byteSize();
+        }
+
+        void close() {
+            arena.close();
+        }
     }
 }

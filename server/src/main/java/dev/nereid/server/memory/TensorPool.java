@@ -60,9 +60,9 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     private final boolean poisoned;
     private final List<SizeClass> small;
     /** The classes of the sizes above the small ones. */
-    private final List<MappedSizeClass> mapped;
+    private final List<Mapping.Idle> mapped;
 
-    private final MappingReleaser reclaimer = new MappingReleaser();
+    private final Mapping.Releaser reclaimer = new Mapping.Releaser();
 
     /**
      * Creates an empty pool.
@@ -105,12 +105,12 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         this.poisoned = poisoned;
         bytes = new PoolBytes(Math.min(limit, ADDRESSABLE), idleLimit);
         List<SizeClass> pieces = new ArrayList<>();
-        List<MappedSizeClass> mappings = new ArrayList<>();
+        List<Mapping.Idle> mappings = new ArrayList<>();
         for (int index = 0; index <= SizeClasses.indexOf(MAX_POOLED); index++) {
             if (SizeClasses.sizeOf(index) <= SizeClass.MAX_PIECE) {
                 pieces.add(new SizeClass(SizeClasses.sizeOf(index), bytes, poisoned));
             } else {
-                mappings.add(new MappedSizeClass(bytes));
+                mappings.add(new Mapping.Idle(bytes));
             }
         }
         small = List.copyOf(pieces);
@@ -178,7 +178,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
 
     private TensorBuffer takePiece(long byteSize, boolean zeroed) {
         SizeClass pieces = small.get(SizeClasses.indexOf(byteSize));
-        PooledBuffer piece = pieces.take(byteSize);
+        SizeClass.PooledBuffer piece = pieces.take(byteSize);
         if (piece == null && tryHold(pieces.slabSize(), byteSize)) {
             piece = system(byteSize, pieces.slabSize(), () -> pieces.takeOfNewSlab(byteSize));
         }
@@ -201,7 +201,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     private TensorBuffer takeMapping(long byteSize, boolean zeroed) {
-        MappedSizeClass mappedClass = mappedClassOf(byteSize);
+        Mapping.Idle mappedClass = mappedClassOf(byteSize);
         Mapping mapping = mappedClass == null ? null : mappedClass.take();
         if (mappedClass == null || mapping == null) {
             hold(byteSize, byteSize);
@@ -232,7 +232,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         if (pages.isEmpty() || capacity <= SizeClass.MAX_PIECE) {
             return TensorMemory.super.reserve(capacity);
         }
-        MappedSizeClass mappedClass = mappedClassOf(capacity);
+        Mapping.Idle mappedClass = mappedClassOf(capacity);
         Mapping mapping = mappedClass == null ? null : mappedClass.take();
         if (mapping == null) {
             long size = mappedClass == null ? capacity : SizeClasses.sizeOf(SizeClasses.indexOf(capacity));
@@ -269,7 +269,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         bytes.use(change);
     }
 
-    void release(Mapping mapping, @Nullable MappedSizeClass mappedClass, long used) {
+    void release(Mapping mapping, Mapping.@Nullable Idle mappedClass, long used) {
         if (poisoned) {
             mapping.slice(mapping.counted()).fill(POISON);
         }
@@ -357,11 +357,11 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         reclaimer.close(mapping);
     }
 
-    private @Nullable MappedSizeClass mappedClassOf(long byteSize) {
+    private Mapping.@Nullable Idle mappedClassOf(long byteSize) {
         return byteSize > MAX_POOLED ? null : mapped.get(SizeClasses.indexOf(byteSize) - small.size());
     }
 
-    private void holdMore(Mapping mapping, @Nullable MappedSizeClass mappedClass, long byteSize) {
+    private void holdMore(Mapping mapping, Mapping.@Nullable Idle mappedClass, long byteSize) {
         boolean held = false;
         try {
             hold(byteSize - mapping.counted(), byteSize);

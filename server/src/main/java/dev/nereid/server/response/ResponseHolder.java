@@ -7,6 +7,7 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.ModelRef;
 import dev.nereid.scheduler.handle.ForgottenCount;
 import dev.nereid.scheduler.handle.PluginHandles;
+import dev.nereid.server.response.HeldResponse.HeldLease;
 import dev.nereid.spi.Tensor;
 import java.util.Collection;
 import java.util.List;

@@ -19,7 +19,7 @@ class LargestElementsProperties {
         int classes = Math.min(limit, values.length);
         MemorySegment data = Arena.ofAuto().allocateFrom(ValueLayout.JAVA_BYTE, values);
 
-        int[] found = LargestElements.find(Scores.INT8, data, values.length, classes);
+        int[] found = Classifier.LargestElements.find(Scores.INT8, data, values.length, classes);
 
         int[] expected = IntStream.range(0, values.length)
                 .boxed()

@@ -24,7 +24,7 @@ final class OverrideWriterTest {
     void limitsTheFilesOfClients() throws IOException {
         try (PrivateDirectory directory = new PrivateDirectory(parent, "overrides-")) {
             OverrideWriter writer = new OverrideWriter(directory, 100);
-            ModelFiles first = writer.write("m", Map.of("1/a", ByteBuffer.allocate(60)));
+            ModelSource.ModelFiles first = writer.write("m", Map.of("1/a", ByteBuffer.allocate(60)));
 
             assertThatThrownBy(() -> writer.write("n", Map.of("1/a", ByteBuffer.allocate(41))))
                     .isInstanceOfSatisfying(

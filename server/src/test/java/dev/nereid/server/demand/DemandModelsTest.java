@@ -228,9 +228,9 @@ final class DemandModelsTest {
         }
 
         @Override
-        public List<ModelUse> uses() {
+        public List<ModelActions.ModelUse> uses() {
             return loaded.stream()
-                    .map(model -> new ModelUse(model, used.get(model), true))
+                    .map(model -> new ModelActions.ModelUse(model, used.get(model), true))
                     .toList();
         }
     }

@@ -3,6 +3,7 @@ package dev.nereid.server.demand;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.server.demand.ModelActions.ModelUse;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -185,14 +186,14 @@ final class PlanningScheduleTest {
             }
         }
 
-        private Decisions decide() {
+        private Planning.Decisions decide() {
             Map<String, ModelUse> uses = new HashMap<>();
             states.forEach((model, state) -> {
                 if (state == State.LOADED) {
                     uses.put(model, new ModelUse(model, usedAt.get(model), !busy.contains(model)));
                 }
             });
-            Decisions decisions = planning.decide(uses);
+            Planning.Decisions decisions = planning.decide(uses);
             decisions.evictions().forEach(this::checkEviction);
             checkOrder(decisions.evictions(), uses);
             for (String model : decisions.loads()) {

@@ -3,6 +3,7 @@ package dev.nereid.server.demand;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.server.demand.Planning.Decisions;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -14,7 +15,7 @@ import org.junit.jupiter.api.Test;
 /** Tests which models are loaded and evicted. Every model takes 10 bytes, the budget is 30. */
 final class PlanningTest {
     private final Planning planning = new Planning(30);
-    private final Map<String, ModelUse> uses = new HashMap<>();
+    private final Map<String, ModelActions.ModelUse> uses = new HashMap<>();
 
     @BeforeEach
     void setUp() {
@@ -422,7 +423,7 @@ final class PlanningTest {
     }
 
     private void use(String model, long nanos, boolean isIdle) {
-        uses.put(model, new ModelUse(model, nanos, isIdle));
+        uses.put(model, new ModelActions.ModelUse(model, nanos, isIdle));
     }
 
     private void load(String model) {

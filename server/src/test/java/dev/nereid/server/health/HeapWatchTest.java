@@ -68,7 +68,7 @@ final class HeapWatchTest {
 
     @Test
     void readsTheHeapOfThisProcess() {
-        JvmHeap own = new JvmHeap();
+        HeapWatch.JvmHeap own = new HeapWatch.JvmHeap();
         long before = own.collections();
 
         System.gc();

@@ -9,7 +9,6 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.server.response.HeldLease;
 import dev.nereid.server.response.HeldResponse;
 import dev.nereid.server.response.ResponseHolder;
 import dev.nereid.spi.MemoryPlace;
@@ -65,8 +64,8 @@ final class HeldGenerationTest {
 
     @Test
     void theReasonNamesNoHolderOfAnotherModelOfTheName() throws Exception {
-        Generation one = live.begin("a/m", generations.load("m", 1), 0, GenerationHooks.NONE);
-        Generation other = live.begin("b/m", generations.load("m", 1), 0, GenerationHooks.NONE);
+        Generation one = live.begin("a/m", generations.load("m", 1), 0, Generation.Hooks.NONE);
+        Generation other = live.begin("b/m", generations.load("m", 1), 0, Generation.Hooks.NONE);
 
         holder.add(respond(other), holder.sends());
 
@@ -114,7 +113,7 @@ final class HeldGenerationTest {
     void aLeaseCountsAsHeld() throws Exception {
         Generation generation = generations.begin(live, "m", 1);
         HeldResponse held = holder.add(respond(generation), holder.sends());
-        HeldLease lease = held.hold(0).orElseThrow();
+        HeldResponse.HeldLease lease = held.hold(0).orElseThrow();
         held.close();
 
         Object source = generation.model().scheduler().source();

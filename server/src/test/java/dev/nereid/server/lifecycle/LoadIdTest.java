@@ -3,6 +3,7 @@ package dev.nereid.server.lifecycle;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.repository.ModelDirectory;
+import dev.nereid.server.lifecycle.FileIdentity.LoadId;
 import inference.ModelConfig;
 import inference.ModelInstanceGroup;
 import java.io.IOException;

@@ -246,7 +246,7 @@ final class ModelUnloadTest {
         LiveGenerations live = new LiveGenerations(FatalErrorHandler.NONE, () -> {
             throw new IllegalStateException("no listener");
         });
-        Generation generation = live.begin("a", loader().load(prepare("a", "LONG", ""), 1), 0, GenerationHooks.NONE);
+        Generation generation = live.begin("a", loader().load(prepare("a", "LONG", ""), 1), 0, Generation.Hooks.NONE);
 
         assertThatThrownBy(() -> live.discard(generation)).hasMessage("no listener");
 

@@ -150,7 +150,7 @@ public final class TestGenerations implements AutoCloseable {
 
     /** Loads a version, which reports 1000 bytes at first, and begins its generation. */
     public Generation begin(LiveGenerations live, String model, long version) throws IOException {
-        return live.begin(model, load(model, version), 0, GenerationHooks.NONE);
+        return live.begin(model, load(model, version), 0, Generation.Hooks.NONE);
     }
 
     /** Loads a version, which reports 1000 bytes at first. */

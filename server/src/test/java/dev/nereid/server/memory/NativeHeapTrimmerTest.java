@@ -83,7 +83,7 @@ final class NativeHeapTrimmerTest {
 
     @Test
     void doesNothingWhereTheLibraryCannotTrim() {
-        assertThat(NativeHeap.of(name -> Optional.empty())).isEmpty();
+        assertThat(NativeHeapTrimmer.NativeHeap.of(name -> Optional.empty())).isEmpty();
     }
 
     private void fire() {

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.backend.python.PythonProvider;
 import dev.nereid.server.check.CheckReport;
-import dev.nereid.server.check.ModelReport;
+import dev.nereid.server.check.CheckReport.ModelReport;
 import dev.nereid.server.check.RepositoryCheck;
 import dev.nereid.server.options.ServerOptions;
 import java.nio.file.Path;
