@@ -17,8 +17,8 @@ import dev.nereid.server.lifecycle.Resolution;
 import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.memory.TensorPool;
-import dev.nereid.server.request.CallerCheck;
 import dev.nereid.server.request.OwnedStrings;
+import dev.nereid.server.request.RequestChecks;
 import dev.nereid.spi.ErrorCode;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -144,7 +144,7 @@ final class RequestSubmission implements Submission {
             Generation generation, InferRequest request, ResponseObserver observer, long arrivedNanos) {
         try {
             generation.used(arrivedNanos);
-            CallerCheck.check(request.options().callers(), generation.key());
+            RequestChecks.checkCallers(request.options().callers(), generation.key());
             if (!models.startsOverReload(request)) {
                 return submit(generation.model(), request, observer, arrivedNanos);
             }

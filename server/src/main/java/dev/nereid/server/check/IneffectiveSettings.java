@@ -1,17 +1,27 @@
 package dev.nereid.server.check;
 
 import dev.nereid.repository.config.ConfigValidation;
+import dev.nereid.server.options.ServerOptions;
 import inference.ModelConfig;
 import inference.ModelInstanceGroup;
 import inference.ModelOptimizationPolicy;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Lists settings of a configuration that have no effect on this server. Static functions only. */
-final class IneffectiveSettings {
+/**
+ * Lists settings of a configuration that have no effect on this server. Immutable.
+ *
+ * @param rateLimited whether the server has a rate limiter
+ * @param cached whether the server has a response cache
+ */
+record IneffectiveSettings(boolean rateLimited, boolean cached) {
     private static final String ONLY_GPU = " has no effect: every instance runs on the CPU";
 
-    private IneffectiveSettings() {}
+    static IneffectiveSettings on(ServerOptions options) {
+        return new IneffectiveSettings(
+                options.scheduling().rateLimit().isPresent(),
+                options.scheduling().cache().isPresent());
+    }
 
     /**
      * Lists the settings.
@@ -19,13 +29,13 @@ final class IneffectiveSettings {
      * @param written the configuration as its file has it
      * @param completed the configuration with defaults
      */
-    static List<String> of(ModelConfig written, ModelConfig completed, ServerFeatures features) {
+    List<String> of(ModelConfig written, ModelConfig completed) {
         List<String> settings = new ArrayList<>();
-        for (String setting : ConfigValidation.ignored(written, features.rateLimited())) {
+        for (String setting : ConfigValidation.ignored(written, rateLimited)) {
             settings.add(setting + " has no effect: the server has no rate limiter"
                     + " (expected: --rate-limit=execution_count)");
         }
-        if (written.getResponseCache().getEnable() && !features.cached()) {
+        if (written.getResponseCache().getEnable() && !cached) {
             settings.add("response_cache has no effect: the server has no cache (expected: --cache-config)");
         }
         if (written.getOptimization().getEagerBatching()) {

@@ -55,7 +55,7 @@ final class ModelCheck implements AutoCloseable {
     private final BackendRegistry backends;
     private final FileCopies copies;
     private final ModelLoadOptions options;
-    private final ServerFeatures features;
+    private final IneffectiveSettings ineffective;
     private final ModelPreparation preparation;
     private final Set<String> names;
     private final Map<String, BackendLease> leases = new LinkedHashMap<>();
@@ -69,9 +69,9 @@ final class ModelCheck implements AutoCloseable {
         this.copies = copies;
         this.options = options.with(changed -> changed.warnings = (_, warning) -> logged.add(warning))
                 .models();
-        features = ServerFeatures.of(options);
+        ineffective = IneffectiveSettings.on(options);
         ModelLoadWatch watch = new ModelLoadWatch(Supervision.NONE, System::nanoTime);
-        preparation = new ModelPreparation(backends, options.models(), features.rateLimited(), watch);
+        preparation = new ModelPreparation(backends, options.models(), ineffective.rateLimited(), watch);
     }
 
     /** Checks a model; never throws because of it. */
@@ -108,7 +108,7 @@ final class ModelCheck implements AutoCloseable {
         try {
             prepared = preparation.prepare(directory);
         } catch (InferenceException e) {
-            warnings.addAll(IneffectiveSettings.of(written, written, features));
+            warnings.addAll(ineffective.of(written, written));
             return with(start, List.of(), Optional.empty(), warnings).withError(e.publicMessage());
         }
         try {
@@ -132,7 +132,7 @@ final class ModelCheck implements AutoCloseable {
                 errors.add("version " + version + ": " + e.publicMessage());
             }
         }
-        warnings.addAll(IneffectiveSettings.of(written, completed, features));
+        warnings.addAll(ineffective.of(written, completed));
         logged.stream().limit(MAX_WARNINGS).forEach(warnings::add);
         ModelReport report = with(start, List.copyOf(prepared.versions()), Optional.of(completed), warnings);
         for (String error : errors) {

@@ -21,19 +21,13 @@ final class DemandModelControl implements ModelControl {
     private final ModelDescriptions descriptions;
     private final OnDemandModels onDemand;
     private final DemandModels demand;
-    private final RepositoryIndex index;
 
     DemandModelControl(
-            NamedModels models,
-            ModelDescriptions descriptions,
-            OnDemandModels onDemand,
-            DemandModels demand,
-            RepositoryIndex index) {
+            NamedModels models, ModelDescriptions descriptions, OnDemandModels onDemand, DemandModels demand) {
         this.models = models;
         this.descriptions = descriptions;
         this.onDemand = onDemand;
         this.demand = demand;
-        this.index = index;
     }
 
     @Override
@@ -65,6 +59,6 @@ final class DemandModelControl implements ModelControl {
 
     @Override
     public CompletionStage<List<ModelStatus>> index() {
-        return index.read();
+        return models.index();
     }
 }

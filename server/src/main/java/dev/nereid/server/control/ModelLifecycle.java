@@ -147,7 +147,13 @@ public final class ModelLifecycle {
                 new DependentEnsembles(models, dependencies, ensembles));
         LoadTasks loads = new LoadTasks(tasks, sources, modelLoader, catalog, live, threads, dependencies);
         updates = new InstanceUpdates(repository, preparation, updater, models, catalog);
-        NamedModels named = new NamedModels(loads, sources, tasks, models, repository.hasNamespaces());
+        NamedModels named = new NamedModels(
+                loads,
+                sources,
+                tasks,
+                models,
+                repository.hasNamespaces(),
+                new RepositoryIndex(models, Optional.of(repository)));
         demand = describer.map(_ -> demand(
                 controlOptions,
                 environment,
@@ -158,8 +164,7 @@ public final class ModelLifecycle {
                 named,
                 new ModelDescriptions(tasks, sources, preparation, descriptions, catalog, threads, failures),
                 models.onDemand(),
-                demand.orElseThrow(),
-                new RepositoryIndex(models, Optional.of(repository))));
+                demand.orElseThrow()));
         Function<String, CompletionStage<Void>> load =
                 model -> ModelKey.namespace(model).isEmpty() ? named.load(model, false) : loads.load(model);
         startup = new StartupModels(
@@ -173,7 +178,7 @@ public final class ModelLifecycle {
                 options.loadThreads());
         threads.follow(startup);
         control = switch (controlOptions.mode()) {
-            case EXPLICIT -> new ExplicitModelControl(named, new RepositoryIndex(models, Optional.of(repository)));
+            case EXPLICIT -> named;
             case DEMAND -> demandControl.orElseThrow();
             case NONE, POLL -> RefusedModelControl.ofRepository(new RepositoryIndex(models, Optional.empty()));
         };

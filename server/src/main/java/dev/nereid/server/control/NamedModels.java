@@ -2,10 +2,12 @@ package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
+import dev.nereid.api.ModelStatus;
 import dev.nereid.repository.ModelName;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.spi.ErrorCode;
 import java.util.Collection;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -13,23 +15,32 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 
 /**
- * Loads and unloads models by the names that clients give. Safe for use by any thread; never blocks.
+ * Loads and unloads models by the names that clients give. The control of the explicit mode. Safe for use by any thread;
+ * never blocks.
  *
  * <p>Where a server has namespaces, a name means the models of all namespaces; elsewhere a name is the key of one model.
  */
-final class NamedModels {
+final class NamedModels implements ModelControl {
     private final LoadTasks loads;
     private final ModelSources sources;
     private final ControlTasks tasks;
     private final ServedModels models;
     private final boolean hasNamespaces;
+    private final RepositoryIndex index;
 
-    NamedModels(LoadTasks loads, ModelSources sources, ControlTasks tasks, ServedModels models, boolean hasNamespaces) {
+    NamedModels(
+            LoadTasks loads,
+            ModelSources sources,
+            ControlTasks tasks,
+            ServedModels models,
+            boolean hasNamespaces,
+            RepositoryIndex index) {
         this.loads = loads;
         this.sources = sources;
         this.tasks = tasks;
         this.models = models;
         this.hasNamespaces = hasNamespaces;
+        this.index = index;
     }
 
     /**
@@ -41,6 +52,11 @@ final class NamedModels {
      */
     CompletionStage<Void> load(String name, boolean isForced) {
         return load(name, operation(isForced));
+    }
+
+    @Override
+    public CompletionStage<Void> load(Load load) {
+        return load(load, operation(load.isForced()));
     }
 
     Function<String, CompletionStage<Void>> operation(boolean isForced) {
@@ -65,7 +81,7 @@ final class NamedModels {
      *
      * @param plain loads a model by its key, if the request has neither a configuration nor files
      */
-    CompletionStage<Void> load(ModelControl.Load load, Function<String, CompletionStage<Void>> plain) {
+    CompletionStage<Void> load(Load load, Function<String, CompletionStage<Void>> plain) {
         try {
             ModelName.check(load.model());
         } catch (InferenceException e) {
@@ -76,7 +92,7 @@ final class NamedModels {
     }
 
     /** Loads a model with the configuration and files of a client. The name has to mean one model. */
-    private CompletionStage<Void> loadGiven(ModelControl.Load load) {
+    private CompletionStage<Void> loadGiven(Load load) {
         if (!hasNamespaces) {
             return loads.load(load.model(), load);
         }
@@ -91,12 +107,18 @@ final class NamedModels {
         }));
     }
 
-    CompletionStage<Void> unload(String name, boolean withNeeded) {
+    @Override
+    public CompletionStage<Void> unload(String name, boolean withNeeded) {
         if (!ModelName.isPossible(name)) { // unknown, which the reference server does not refuse either
             return CompletableFuture.completedStage(null);
         }
         Set<String> keys = models.keys(name);
         return all(keys.isEmpty() ? Set.of(name) : keys, key -> loads.unload(key, withNeeded));
+    }
+
+    @Override
+    public CompletionStage<List<ModelStatus>> index() {
+        return index.read();
     }
 
     /** Finds the keys of a name in the repository; the name itself if there is none. */

@@ -21,7 +21,6 @@ import dev.nereid.server.lifecycle.ModelEntry;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.lifecycle.ModelSettingsReader;
 import dev.nereid.server.lifecycle.PreparedModel;
-import dev.nereid.server.lifecycle.ResponseCacheSetting;
 import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.spi.ModelSettings;
@@ -98,8 +97,7 @@ public final class EnsembleLoader {
                 refs,
                 models,
                 environment.cache().map(CacheAccess::background).orElse(Runnable::run));
-        SchedulerEnvironment own =
-                environment.with(ResponseCacheSetting.of(config).select(environment.cache(), identity));
+        SchedulerEnvironment own = environment.with(ModelSettingsReader.cache(config, environment.cache(), identity));
         EnsembleScheduler scheduler = new EnsembleScheduler(
                 EnsemblePlan.of(settings, definitions(config, configs), limits(config)),
                 new StepGenerations(models, new ModelRef(key, version), identity, demand),

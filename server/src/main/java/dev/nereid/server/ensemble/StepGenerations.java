@@ -19,7 +19,7 @@ import dev.nereid.server.lifecycle.OnDemandModel;
 import dev.nereid.server.lifecycle.Resolution;
 import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.ServedModels;
-import dev.nereid.server.request.CallerCheck;
+import dev.nereid.server.request.RequestChecks;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
 import java.util.ArrayList;
@@ -136,7 +136,7 @@ final class StepGenerations implements StepModels {
                 switch (acquire(steps.get(i), request.options())) {
                     case Generation generation -> {
                         found.add(generation);
-                        CallerCheck.check(callers(request), generation.key());
+                        RequestChecks.checkCallers(callers(request), generation.key());
                     }
                     case OnDemandModel _ -> {
                         return null;

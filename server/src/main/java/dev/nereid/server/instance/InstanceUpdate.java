@@ -1,11 +1,16 @@
 package dev.nereid.server.instance;
 
+import dev.nereid.scheduler.rate.RateResource;
 import dev.nereid.spi.Device;
 import inference.ModelInstanceGroup;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.BiPredicate;
+import java.util.stream.Collectors;
 
 /**
  * The difference between the present instances of a model and a new configuration. Immutable.
@@ -76,5 +81,40 @@ public record InstanceUpdate(List<Integer> sources, List<Integer> removed) {
     /** Returns whether everything stays as it is. */
     public boolean isEmpty() {
         return removed.isEmpty() && !sources.contains(NEW);
+    }
+
+    /**
+     * Finds a rate limiter resource that changes its kind: per device or global. The instances of a model are exchanged one after the other, and no
+     * resource may be of both kinds meanwhile.
+     *
+     * @param target the instances of the new configuration
+     * @return the change of the first such resource by name; empty if none changes, or if {@code target} contradicts
+     *     itself
+     */
+    public static Optional<String> resourceChange(List<InstancePlan> present, List<InstancePlan> target) {
+        Set<String> shared = names(target, true);
+        Set<String> separate = names(target, false);
+        if (shared.stream().anyMatch(separate::contains)) {
+            return Optional.empty();
+        }
+        Set<String> changed = names(present, false);
+        changed.retainAll(shared);
+        Set<String> split = names(present, true);
+        split.retainAll(separate);
+        changed.addAll(split);
+        return changed.stream()
+                .findFirst()
+                .map(name -> shared.contains(name)
+                        ? "its resource \"" + name + "\" is one of each device, and would be one of all devices"
+                        : "its resource \"" + name + "\" is one of all devices, and would be one of each device");
+    }
+
+    private static Set<String> names(List<InstancePlan> instances, boolean global) {
+        return instances.stream()
+                .filter(instance -> !instance.passive())
+                .flatMap(instance -> instance.rateProfile().resources().stream())
+                .filter(resource -> resource.global() == global)
+                .map(RateResource::name)
+                .collect(Collectors.toCollection(TreeSet::new));
     }
 }

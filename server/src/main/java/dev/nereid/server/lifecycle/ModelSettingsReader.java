@@ -4,10 +4,13 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.repository.config.BatchTensors;
+import dev.nereid.repository.config.MisspeltParameters;
 import dev.nereid.repository.config.ModelConfigJson;
 import dev.nereid.repository.config.SequenceTensors;
 import dev.nereid.repository.config.TensorSpecs;
 import dev.nereid.scheduler.BatchingPolicy;
+import dev.nereid.scheduler.Supervision;
+import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;
 import dev.nereid.spi.ErrorCode;
@@ -24,9 +27,13 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Converts checked configurations to the views of backends, schedulers and clients. */
 public final class ModelSettingsReader {
+    private static final Logger LOG = LoggerFactory.getLogger(ModelSettingsReader.class);
     private static final long NANOS_PER_MICRO = 1_000;
 
     private ModelSettingsReader() {}
@@ -154,5 +161,58 @@ public final class ModelSettingsReader {
 
     private static List<TensorSpec> outputs(ModelConfig config) {
         return config.getOutputList().stream().map(TensorSpecs::of).toList();
+    }
+
+    /**
+     * Returns the supervision of a model, with its limit of executions.
+     *
+     * @param config its configuration; a parameter in it takes precedence
+     * @param server the supervision of models without it
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the parameter is no number of seconds
+     */
+    static Supervision supervision(ModelConfig config, Supervision server) {
+        if (!config.containsParameters(MisspeltParameters.EXECUTION_LIMIT)) {
+            return server;
+        }
+        String value =
+                config.getParametersOrThrow(MisspeltParameters.EXECUTION_LIMIT).getStringValue();
+        int seconds = seconds(value);
+        if (seconds < 0) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "model '" + config.getName() + "': parameter '" + MisspeltParameters.EXECUTION_LIMIT + "': '"
+                            + value + "' (expected: a whole number of seconds, 0 or more)");
+        }
+        return server.withExecutionLimit(Duration.ofSeconds(seconds));
+    }
+
+    private static int seconds(String value) {
+        try {
+            return Integer.parseInt(value.strip());
+        } catch (NumberFormatException e) {
+            return -1;
+        }
+    }
+
+    /**
+     * Returns the server's cache, if a model enables it; warns if there is none.
+     *
+     * @param cache the server's cache; empty if it has none
+     * @param identity the identity of the model's files; computed only if the model uses a cache
+     */
+    public static Optional<CacheAccess> cache(ModelConfig config, Optional<CacheAccess> cache, LoadIdentity identity) {
+        if (!config.getResponseCache().getEnable()) {
+            return Optional.empty();
+        }
+        if (cache.isEmpty()) {
+            LOG.atWarn()
+                    .addKeyValue("model", config.getName())
+                    .log(
+                            "response_cache has no effect: the server has no cache (expected: --cache-config) (model '{}')",
+                            config.getName());
+            return Optional.empty();
+        }
+        identity.compute();
+        return cache.map(access -> access.withLoadIds(identity::known));
     }
 }

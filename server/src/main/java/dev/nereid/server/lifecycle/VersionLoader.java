@@ -350,9 +350,9 @@ public final class VersionLoader {
                 .with(options.limits())
                 .withSequences(parts.sequences());
         SchedulerEnvironment modelEnvironment = environment
-                .with(ResponseCacheSetting.of(parts.config())
-                        .select(environment.cache(), parts.load().identity()))
-                .with(ExecutionLimitReader.of(parts.config(), environment.supervision()));
+                .with(ModelSettingsReader.cache(
+                        parts.config(), environment.cache(), parts.load().identity()))
+                .with(ModelSettingsReader.supervision(parts.config(), environment.supervision()));
         List<Instance> active = instances.stream()
                 .filter(instance -> !instance.isPassive())
                 .map(BackendInstance::scheduled)

@@ -10,7 +10,6 @@ import dev.nereid.server.instance.BackendInstance;
 import dev.nereid.server.instance.InstanceFactory;
 import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.server.instance.InstanceUpdate;
-import dev.nereid.server.instance.ResourceKinds;
 import dev.nereid.server.instance.Rollback;
 import dev.nereid.server.warmup.RunningWarmups;
 import dev.nereid.server.warmup.WarmupSamples;
@@ -117,7 +116,8 @@ public final class VersionUpdater {
         if (!update.isEmpty() && execution == BackendTraits.Execution.DEVICE_BLOCKING) {
             throw new ReloadRequiredException("its instances share threads, since their executions block their device");
         }
-        Optional<String> resource = loader.isRateLimited() ? ResourceKinds.change(present, target) : Optional.empty();
+        Optional<String> resource =
+                loader.isRateLimited() ? InstanceUpdate.resourceChange(present, target) : Optional.empty();
         if (resource.isPresent()) {
             throw new ReloadRequiredException(resource.get());
         }

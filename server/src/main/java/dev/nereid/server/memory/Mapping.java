@@ -42,7 +42,7 @@ final class Mapping {
                     arena,
                     pages.isPresent() && byteSize > 0
                             ? pages.get().map(byteSize, arena)
-                            : arena.allocate(byteSize, SizeClasses.ALIGNMENT));
+                            : arena.allocate(byteSize, SizeClass.ALIGNMENT));
             if (slowly) {
                 pages.ifPresent(present -> present.keepSmall(mapping.memory));
             }

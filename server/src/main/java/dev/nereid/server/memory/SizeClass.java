@@ -11,10 +11,21 @@ import org.jspecify.annotations.Nullable;
 /**
  * The slabs and buffers of one size. Guarded by its lock, under which nothing is allocated, closed or called.
  *
+ * <p>Sizes grow in steps of at most a quarter. The first are 64, 128, 192 and 256 bytes, then four to each power of two.
+ *
  * <p>Invariant: {@code withFreePieces} is the first of a list of exactly the slabs that have a free piece. A slab
  * leaves the list with its last free piece and returns with the first one freed.
  */
 final class SizeClass {
+    /** The alignment of every buffer, in bytes: a cache line, and the widest vector register. */
+    static final long ALIGNMENT = 64;
+
+    /** Sizes up to here grow by {@link #ALIGNMENT}. Beyond, a quarter of a power of two is a multiple of it. */
+    private static final int LINEAR_LOG = 8;
+
+    private static final int LINEAR_CLASSES = 4;
+    private static final int STEPS_LOG = 2;
+
     /** The approximate size in bytes of slabs that small pieces share. Larger pieces have a slab each. */
     private static final long SLAB_BYTES = 256L << 10;
 
@@ -34,6 +45,27 @@ final class SizeClass {
     private final ReentrantLock lock = new ReentrantLock();
 
     private @Nullable Slab withFreePieces; // guarded by lock
+
+    /** Returns the index of the smallest class that holds {@code byteSize} bytes. */
+    static int indexOf(long byteSize) {
+        if (byteSize <= 1L << LINEAR_LOG) {
+            return (int) (Math.max(byteSize - 1, 0) / ALIGNMENT);
+        }
+        long last = byteSize - 1;
+        int log = 63 - Long.numberOfLeadingZeros(last);
+        int step = (int) (last >>> (log - STEPS_LOG)) & ((1 << STEPS_LOG) - 1);
+        return LINEAR_CLASSES + ((log - LINEAR_LOG) << STEPS_LOG) + step;
+    }
+
+    /** Returns the size of the buffers of a class, in bytes. */
+    static long sizeOf(int index) {
+        if (index < LINEAR_CLASSES) {
+            return (index + 1) * ALIGNMENT;
+        }
+        int log = LINEAR_LOG + ((index - LINEAR_CLASSES) >> STEPS_LOG);
+        long step = ((index - LINEAR_CLASSES) & ((1 << STEPS_LOG) - 1)) + 1L;
+        return (1L << log) + (step << (log - STEPS_LOG));
+    }
 
     SizeClass(long pieceSize, PoolBytes bytes, boolean poisoned) {
         this.pieceSize = pieceSize;
@@ -253,7 +285,7 @@ final class SizeClass {
             Arena arena = Arena.ofShared();
             MemorySegment memory = null;
             try {
-                memory = arena.allocate(pieceSize * pieces, SizeClasses.ALIGNMENT);
+                memory = arena.allocate(pieceSize * pieces, ALIGNMENT);
             } finally {
                 if (memory == null) {
                     arena.close();

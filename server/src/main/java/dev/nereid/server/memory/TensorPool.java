@@ -106,9 +106,9 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         bytes = new PoolBytes(Math.min(limit, ADDRESSABLE), idleLimit);
         List<SizeClass> pieces = new ArrayList<>();
         List<Mapping.Idle> mappings = new ArrayList<>();
-        for (int index = 0; index <= SizeClasses.indexOf(MAX_POOLED); index++) {
-            if (SizeClasses.sizeOf(index) <= SizeClass.MAX_PIECE) {
-                pieces.add(new SizeClass(SizeClasses.sizeOf(index), bytes, poisoned));
+        for (int index = 0; index <= SizeClass.indexOf(MAX_POOLED); index++) {
+            if (SizeClass.sizeOf(index) <= SizeClass.MAX_PIECE) {
+                pieces.add(new SizeClass(SizeClass.sizeOf(index), bytes, poisoned));
             } else {
                 mappings.add(new Mapping.Idle(bytes));
             }
@@ -177,7 +177,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     private TensorBuffer takePiece(long byteSize, boolean zeroed) {
-        SizeClass pieces = small.get(SizeClasses.indexOf(byteSize));
+        SizeClass pieces = small.get(SizeClass.indexOf(byteSize));
         SizeClass.PooledBuffer piece = pieces.take(byteSize);
         if (piece == null && tryHold(pieces.slabSize(), byteSize)) {
             piece = system(byteSize, pieces.slabSize(), () -> pieces.takeOfNewSlab(byteSize));
@@ -205,7 +205,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         Mapping mapping = mappedClass == null ? null : mappedClass.take();
         if (mappedClass == null || mapping == null) {
             hold(byteSize, byteSize);
-            long size = mappedClass == null ? byteSize : SizeClasses.sizeOf(SizeClasses.indexOf(byteSize));
+            long size = mappedClass == null ? byteSize : SizeClass.sizeOf(SizeClass.indexOf(byteSize));
             Mapping fresh =
                     system(byteSize, byteSize, () -> Mapping.create(PageMapper.system(), size, byteSize, false));
             return new MappedBuffer(this, fresh, mappedClass, byteSize, byteSize);
@@ -235,7 +235,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         Mapping.Idle mappedClass = mappedClassOf(capacity);
         Mapping mapping = mappedClass == null ? null : mappedClass.take();
         if (mapping == null) {
-            long size = mappedClass == null ? capacity : SizeClasses.sizeOf(SizeClasses.indexOf(capacity));
+            long size = mappedClass == null ? capacity : SizeClass.sizeOf(SizeClass.indexOf(capacity));
             mapping = system(capacity, 0, () -> Mapping.create(pages, size, 0, true));
         }
         long used = Math.min(mapping.counted(), capacity);
@@ -358,7 +358,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     private Mapping.@Nullable Idle mappedClassOf(long byteSize) {
-        return byteSize > MAX_POOLED ? null : mapped.get(SizeClasses.indexOf(byteSize) - small.size());
+        return byteSize > MAX_POOLED ? null : mapped.get(SizeClass.indexOf(byteSize) - small.size());
     }
 
     private void holdMore(Mapping mapping, Mapping.@Nullable Idle mappedClass, long byteSize) {

@@ -6,6 +6,8 @@ import dev.nereid.api.InputTensor;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.SequenceIds;
+import dev.nereid.api.call.CallChain;
+import dev.nereid.repository.ModelKey;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelVersion;
 import dev.nereid.scheduler.request.RequestInputs;
@@ -348,6 +350,23 @@ public final class RequestChecks {
                 return guess;
             }
             return places.isEmpty() ? all.indexOf(name) : places.getOrDefault(name, UNKNOWN);
+        }
+    }
+
+    /**
+     * Checks that a chain of models that wait for each other may become longer.
+     *
+     * @param callers the models that wait for the request
+     * @param key the key of the model that is to get the request
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} with the path if it is too long
+     */
+    public static void checkCallers(CallChain callers, String key) {
+        if (callers.models().size() >= CallChain.MAX_MODELS) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "request to model '" + ModelKey.name(key) + "' on behalf of more than " + CallChain.MAX_MODELS
+                            + " others: " + callers.path(ModelKey.name(key))
+                            + " (expected: models that do not send requests in a circle)");
         }
     }
 }

@@ -6,7 +6,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-class SizeClassesTest {
+class SizeClassTest {
     @ParameterizedTest
     @CsvSource({
         "0, 64",
@@ -26,18 +26,18 @@ class SizeClassesTest {
         "67108864, 67108864"
     })
     void roundsUpToTheSmallestClassThatFits(long asked, long given) {
-        assertThat(SizeClasses.sizeOf(SizeClasses.indexOf(asked))).isEqualTo(given);
+        assertThat(SizeClass.sizeOf(SizeClass.indexOf(asked))).isEqualTo(given);
     }
 
     @Test
     void growsByAtMostAQuarterAndStaysAligned() {
-        for (int index = 4; index <= SizeClasses.indexOf(TensorPool.MAX_POOLED); index++) {
-            long smaller = SizeClasses.sizeOf(index - 1);
-            long size = SizeClasses.sizeOf(index);
+        for (int index = 4; index <= SizeClass.indexOf(TensorPool.MAX_POOLED); index++) {
+            long smaller = SizeClass.sizeOf(index - 1);
+            long size = SizeClass.sizeOf(index);
             assertThat(size).isGreaterThan(smaller).isLessThanOrEqualTo(smaller + smaller / 4);
-            assertThat(size % SizeClasses.ALIGNMENT).isZero();
-            assertThat(SizeClasses.indexOf(size)).isEqualTo(index);
-            assertThat(SizeClasses.indexOf(smaller + 1)).isEqualTo(index);
+            assertThat(size % SizeClass.ALIGNMENT).isZero();
+            assertThat(SizeClass.indexOf(size)).isEqualTo(index);
+            assertThat(SizeClass.indexOf(smaller + 1)).isEqualTo(index);
         }
     }
 }
