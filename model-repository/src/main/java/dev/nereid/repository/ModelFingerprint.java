@@ -158,11 +158,7 @@ public record ModelFingerprint(Map<Long, TreeStamp> versions, Map<String, TreeSt
             }
         }
 
-        /**
-         * Computes the stamp of files that were copied.
-         *
-         * @return the stamp, the same for the same paths, sizes and ETags
-         */
+        /** Computes the stamp of files that were copied: the same for the same paths, sizes and ETags. */
         static TreeStamp of(List<CopiedFile> files) {
             if (files.isEmpty()) {
                 return NONE;

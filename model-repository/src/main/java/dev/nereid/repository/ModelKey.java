@@ -24,20 +24,12 @@ public final class ModelKey {
         return namespace + "/" + name;
     }
 
-    /**
-     * Returns the name of a model.
-     *
-     * @return the name, as clients know it
-     */
+    /** Returns the name of a model, as clients know it. */
     public static String name(String key) {
         return key.substring(key.lastIndexOf('/') + 1);
     }
 
-    /**
-     * Returns the namespace of a model.
-     *
-     * @return the path or URL of its repository; empty where there are no namespaces
-     */
+    /** Returns the namespace of a model: the path or URL of its repository. Empty where there are no namespaces. */
     public static String namespace(String key) {
         return key.substring(0, Math.max(0, key.lastIndexOf('/')));
     }

@@ -65,11 +65,7 @@ public final class ModelLayout {
         }
     }
 
-    /**
-     * Describes the mistake of a file that lies in a repository beside the directories of models.
-     *
-     * @return a hint; empty if it is no file of a model
-     */
+    /** Returns a hint about a model's file that lies beside the directories of models; empty for other files. */
     static Optional<String> loose(Path file) {
         String name = String.valueOf(file.getFileName());
         if (name.equals("config.pbtxt")) {

@@ -130,11 +130,7 @@ public final class ModelRepository {
         return known();
     }
 
-    /**
-     * Lists the models, and waits for remote repositories however long they take.
-     *
-     * @return the models, as by {@link #scan}
-     */
+    /** Lists the models as {@link #scan}, but waits for remote repositories however long they take. */
     public Scan scanAll() {
         remote.forEach(RemoteScan::list);
         return known();

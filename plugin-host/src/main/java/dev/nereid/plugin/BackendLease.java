@@ -23,11 +23,7 @@ public final class BackendLease implements AutoCloseable {
         this.digest = digest;
     }
 
-    /**
-     * Returns the backend, which must not be used after the close.
-     *
-     * @return the backend, shared by all of its leases
-     */
+    /** Returns the backend, shared by all of its leases. It must not be used after the close. */
     public Backend backend() {
         return lease.get().backend();
     }
@@ -41,11 +37,7 @@ public final class BackendLease implements AutoCloseable {
         return lease.get().callbacks();
     }
 
-    /**
-     * Returns the plugin of the backend and its threads.
-     *
-     * @return the plugin; none once the lease is closed
-     */
+    /** Returns the plugin of the backend and its threads; none once the lease is closed. */
     public PluginThreads threads() {
         return lease.find()
                 .map(opened -> opened.callbacks().boundary())
@@ -53,11 +45,7 @@ public final class BackendLease implements AutoCloseable {
                 .orElse(PluginThreads.NONE);
     }
 
-    /**
-     * Creates a holder of objects that the backend keeps during a load.
-     *
-     * @return the holder, without objects; to be closed before the lease
-     */
+    /** Creates a holder of objects that the backend keeps during a load. To be closed before the lease. */
     public KeptObjects newKeptObjects() {
         return new KeptObjects(lease.get().callbacks().boundary());
     }
@@ -81,11 +69,7 @@ public final class BackendLease implements AutoCloseable {
         return runtime;
     }
 
-    /**
-     * Returns the action that the operator has to take for the plugin.
-     *
-     * @return one line, such as that it has changed and needs a restart; empty for nothing
-     */
+    /** Returns the action that the operator has to take for the plugin, such as a restart; empty for none. */
     public String notice() {
         return plugin.notice();
     }
@@ -100,11 +84,7 @@ public final class BackendLease implements AutoCloseable {
         return lease.get().context().misspeltSettings();
     }
 
-    /**
-     * Returns another lease on the backend. This one is open until the call returns.
-     *
-     * @return the lease, owned by the caller
-     */
+    /** Returns another lease on the backend, owned by the caller. This one is open until the call returns. */
     public BackendLease share() {
         return new BackendLease(lease.share(), plugin, digest, runtime);
     }

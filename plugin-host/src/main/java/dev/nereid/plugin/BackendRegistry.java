@@ -279,20 +279,12 @@ public final class BackendRegistry implements AutoCloseable {
         }
     }
 
-    /**
-     * Returns how often a plugin was added or replaced.
-     *
-     * @return a number that never falls
-     */
+    /** Returns how often a plugin was added or replaced. Never falls. */
     public long changes() {
         return changes.get();
     }
 
-    /**
-     * Returns the digest of the plugin of a backend.
-     *
-     * @return hexadecimal digits; an empty text if there is no such backend
-     */
+    /** Returns the digest of the plugin of a backend; an empty text if there is no such backend. */
     public String digest(String name) {
         BackendSlot slot = plugins.get().backends().get(name);
         return slot == null ? "" : slot.digest();
@@ -363,22 +355,14 @@ public final class BackendRegistry implements AutoCloseable {
         return new TreeSet<>(plugins.get().agents().keySet());
     }
 
-    /**
-     * Returns the repository agents with their plugins.
-     *
-     * @return the names of the plugins by the names of the agents
-     */
+    /** Returns the names of the plugins with repository agents, by the names of the agents. */
     public SortedMap<String, String> agentPlugins() {
         SortedMap<String, String> all = new TreeMap<>();
         plugins.get().agents().forEach((name, plugin) -> all.put(name, plugin.name()));
         return all;
     }
 
-    /**
-     * Finds the backend that a legacy platform means.
-     *
-     * @return the name of the backend, or an empty text if there is none
-     */
+    /** Returns the name of the backend that a legacy platform means; an empty text if there is none. */
     public String nameOfPlatform(String platform) {
         return plugins.get().platforms().getOrDefault(platform, "");
     }

@@ -20,11 +20,7 @@ public final class StoragePlugin {
 
     private StoragePlugin() {}
 
-    /**
-     * Returns what opens the storages of remote model repositories by their URLs.
-     *
-     * @return {@link #open} with the other arguments
-     */
+    /** Returns {@link #open} as a function of the URLs of remote model repositories. */
     public static Function<String, ModelStorage> source(
             Map<String, String> variables, List<Path> directories, PluginEnvironment environment) {
         return url -> open(url, variables, directories, environment);

@@ -60,11 +60,7 @@ final class ServerCache implements AutoCloseable {
                 Optional.empty());
     }
 
-    /**
-     * Returns the access of schedulers to the cache.
-     *
-     * @return the cache and the threads, which this object continues to own
-     */
+    /** Returns the access of schedulers to the cache and its threads, which this object continues to own. */
     CacheAccess access() {
         return access;
     }

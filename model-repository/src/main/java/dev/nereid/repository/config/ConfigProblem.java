@@ -33,20 +33,12 @@ public record ConfigProblem(
         return new ConfigProblem(0, 0, message, "", "", 0);
     }
 
-    /**
-     * Describes the problem in one line.
-     *
-     * @return position, message and suggestion, as far as there are any
-     */
+    /** Describes position, message and suggestion, as far as there are any, in one line. */
     public String describe() {
         return (hasPosition() ? line + ":" + column + ": " : "") + message + question(suggestion);
     }
 
-    /**
-     * Describes the problem without its position. A suggestion takes the place of the expected value.
-     *
-     * @return message and suggestion, if there is one
-     */
+    /** Describes message and suggestion without the position. A suggestion takes the place of the expected value. */
     public String brief() {
         return suggestion.isEmpty() ? message : EXPECTED.matcher(message).replaceFirst("") + question(suggestion);
     }

@@ -29,11 +29,7 @@ public final class ModelConfigJson {
 
     private ModelConfigJson() {}
 
-    /**
-     * Prints a configuration.
-     *
-     * @return a JSON object on one line
-     */
+    /** Prints a configuration as a JSON object on one line. */
     public static String write(ModelConfig config) {
         ModelConfigJson json = new ModelConfigJson();
         json.message(config);

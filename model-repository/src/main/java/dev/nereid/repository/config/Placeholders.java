@@ -54,20 +54,12 @@ public final class Placeholders {
         return isMarked(message) || QUOTED.matcher(message).find() ? "; " + FINDING : "";
     }
 
-    /**
-     * Returns the end of an error message about a model with a configuration.
-     *
-     * @return the first field with a placeholder; empty if there is none
-     */
+    /** Returns a hint for errors of a model: the first field with a placeholder. Empty if there is none. */
     public static String hint(ModelConfig config) {
         return of(config).stream().findFirst().map(field -> "; " + field).orElse("");
     }
 
-    /**
-     * Lists the fields that have placeholders.
-     *
-     * @return the first fields, with their values
-     */
+    /** Lists the first fields that have placeholders, with their values. */
     public static List<String> of(ModelConfig config) {
         List<String> found = new ArrayList<>();
         find("", config, found);

@@ -36,11 +36,7 @@ public final class FileCopies implements AutoCloseable {
         stable.add(directories);
     }
 
-    /**
-     * Returns the copies of one version of a model.
-     *
-     * @return its copies, none at first, owned by the caller
-     */
+    /** Returns the copies of one version of a model, none at first, owned by the caller. */
     public VersionFiles of(ModelDirectory model) {
         return new VersionFiles(model, directory, number, isStable(model.path()));
     }

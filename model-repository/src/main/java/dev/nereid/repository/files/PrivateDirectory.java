@@ -115,11 +115,7 @@ public final class PrivateDirectory implements AutoCloseable {
         return Files.createTempFile(parent, prefix, LOCK);
     }
 
-    /**
-     * Returns whether a file lies in the directory.
-     *
-     * @return whether the directory was created, and the path is below it
-     */
+    /** Returns whether the directory was created, and a file lies in it. */
     public boolean contains(Path file) {
         lock.lock();
         try {

@@ -101,11 +101,7 @@ final class CopiesDirectory implements AutoCloseable {
         files.move(partial, copy(fingerprint));
     }
 
-    /**
-     * Takes a copy out of the complete ones.
-     *
-     * @return the partial copy, to be deleted
-     */
+    /** Takes a copy out of the complete ones; returns it as a partial one, to be deleted. */
     Path unpublish(String fingerprint) throws IOException {
         Path partial = unusedPartial();
         files.move(copy(fingerprint), partial);
@@ -214,11 +210,7 @@ final class CopiesDirectory implements AutoCloseable {
             this.channel = channel;
         }
 
-        /**
-         * Locks an existing directory.
-         *
-         * @return the lock; empty if another server uses the directory, of this process or of another
-         */
+        /** Locks an existing directory; empty if another server uses it, of this process or of another. */
         static Optional<DirectoryLock> tryLock(Path directory) throws IOException {
             Path file = directory.toRealPath().resolve("lock");
             if (!HELD.add(file)) {

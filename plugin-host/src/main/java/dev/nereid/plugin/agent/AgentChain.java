@@ -81,11 +81,7 @@ public final class AgentChain {
         this.source = source;
     }
 
-    /**
-     * Returns whether the model has no agents.
-     *
-     * @return whether all other methods do nothing
-     */
+    /** Returns whether the model has no agents, so that all other methods do nothing. */
     public boolean isEmpty() {
         return configured.isEmpty();
     }

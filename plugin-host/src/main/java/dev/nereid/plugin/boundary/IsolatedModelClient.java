@@ -64,7 +64,7 @@ public record IsolatedModelClient(ModelClient client, PluginBoundary boundary) i
         private final ModelRequest request;
         private final PluginBoundary boundary;
 
-        public IsolatedModelRequest(ModelRequest request, PluginBoundary boundary) {
+        IsolatedModelRequest(ModelRequest request, PluginBoundary boundary) {
             this.request = request;
             this.boundary = boundary;
         }

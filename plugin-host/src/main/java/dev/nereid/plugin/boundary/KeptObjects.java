@@ -51,11 +51,7 @@ public final class KeptObjects implements AutoCloseable {
         }
     }
 
-    /**
-     * Takes the first object of a type.
-     *
-     * @return the object, owned by the caller; empty if there is none
-     */
+    /** Takes the first object of a type, which the caller then owns; empty if there is none. */
     public <T> Optional<T> take(Class<T> type) {
         lock.lock();
         try {

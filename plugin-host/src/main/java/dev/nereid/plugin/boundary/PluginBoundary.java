@@ -63,11 +63,7 @@ public final class PluginBoundary {
         this.loader = loader;
     }
 
-    /**
-     * Sets the plugin's context class loader on the calling thread.
-     *
-     * @return the class loader that was set before, for {@link #exit}
-     */
+    /** Sets the plugin's context class loader on the calling thread; returns the one before, for {@link #exit}. */
     @Nullable
     public ClassLoader enter() {
         Thread thread = Thread.currentThread();

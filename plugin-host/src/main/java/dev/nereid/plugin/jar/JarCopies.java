@@ -84,11 +84,7 @@ public final class JarCopies {
             this.end = end;
         }
 
-        /**
-         * Returns the plugin.
-         *
-         * @return with the copies; with its own jars if no copy could be made
-         */
+        /** Returns the plugin with the copies; with its own jars if no copy could be made. */
         public PluginSource source() {
             return source;
         }

@@ -83,20 +83,12 @@ public final class PluginClassLoader extends URLClassLoader {
         threadLimit = limit;
     }
 
-    /**
-     * Returns the number of platform threads that the plugin has started.
-     *
-     * @return the number at the last check of the watchdog; 0 while the process has few threads
-     */
+    /** Returns the platform threads of the plugin at the last check of the watchdog; 0 while the process has few. */
     public int threads() {
         return threads;
     }
 
-    /**
-     * Returns whether the plugin has started too many threads.
-     *
-     * @return whether they reach the limit
-     */
+    /** Returns whether the plugin has started so many threads that they reach the limit. */
     public boolean hasTooManyThreads() {
         return threadLimit > 0 && threads >= threadLimit;
     }

@@ -28,11 +28,7 @@ public final class PluginDirectory {
         this.path = path;
     }
 
-    /**
-     * Lists the plugins by name. A directory that cannot be read counts as one without jars.
-     *
-     * @return the plugins; some may be without jars
-     */
+    /** Lists the plugins by name; some may be without jars, as one of a directory that cannot be read. */
     public List<PluginSource> scan() {
         List<PluginSource> found = new ArrayList<>();
         for (Path entry : visible(path)) {

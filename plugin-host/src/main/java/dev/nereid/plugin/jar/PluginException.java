@@ -18,11 +18,7 @@ public final class PluginException extends Exception {
         super(message, cause);
     }
 
-    /**
-     * Returns the message.
-     *
-     * @return the reason, never {@code null}
-     */
+    /** Returns the message, never {@code null}. */
     public String reason() {
         return String.valueOf(getMessage());
     }

@@ -20,11 +20,7 @@ public final class PluginManifest {
 
     private PluginManifest() {}
 
-    /**
-     * Returns where a jar names its providers.
-     *
-     * @return the path of an entry
-     */
+    /** Returns the path of the entry where a jar names its providers. */
     public static String serviceFile(Class<?> provider) {
         return "META-INF/services/" + provider.getName();
     }

@@ -67,11 +67,7 @@ public record PluginNatives(boolean isKept, Optional<SharedLibraries.Library> sh
         }
     }
 
-    /**
-     * Returns advice to the author of the plugin.
-     *
-     * @return a sentence for the log; empty for nothing
-     */
+    /** Returns advice to the author of the plugin, a sentence for the log; empty for none. */
     public Optional<String> advice() {
         return unmentioned.map(library -> "native library in a plugin without '" + JarLines.NATIVE
                 + ": true' in a manifest: "

@@ -26,11 +26,7 @@ public record PluginSource(String name, Path directory, List<Path> jars) {
         jars = List.copyOf(jars);
     }
 
-    /**
-     * Identifies the plugin among all, whatever it contains.
-     *
-     * @return a path that no other plugin has; there need not be such a file
-     */
+    /** Identifies the plugin among all, by a path that no other plugin has. There need not be such a file. */
     public Path path() {
         return directory.resolve(name);
     }

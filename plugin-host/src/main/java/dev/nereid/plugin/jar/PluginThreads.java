@@ -36,11 +36,7 @@ public record PluginThreads(String plugin, int count, boolean tooMany) {
         return loader instanceof PluginClassLoader of ? Optional.of(of.plugin()) : Optional.empty();
     }
 
-    /**
-     * Describes the problem with the threads.
-     *
-     * @return one line; empty if there are not too many
-     */
+    /** Describes the problem with the threads in one line; empty if there are not too many. */
     public String problem() {
         return tooMany
                 ? "plugin '" + plugin + "' has started " + count + " threads and not ended them"

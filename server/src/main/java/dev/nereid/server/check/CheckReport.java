@@ -26,11 +26,7 @@ public record CheckReport(List<BackendStatus> backends, List<ModelReport> models
         warnings = List.copyOf(warnings);
     }
 
-    /**
-     * Returns whether every model can be served, as far as the check can tell.
-     *
-     * @return {@code true} if no model has an error
-     */
+    /** Returns whether every model can be served, as far as the check can tell. */
     public boolean isValid() {
         return models.stream().allMatch(ModelReport::isValid);
     }
@@ -60,11 +56,7 @@ public record CheckReport(List<BackendStatus> backends, List<ModelReport> models
             warnings = List.copyOf(warnings);
         }
 
-        /**
-         * Returns whether the model can be served, as far as the check can tell.
-         *
-         * @return {@code true} if it has no error
-         */
+        /** Returns whether the model can be served, as far as the check can tell. */
         public boolean isValid() {
             return errors.isEmpty();
         }

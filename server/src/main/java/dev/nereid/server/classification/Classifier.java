@@ -55,11 +55,7 @@ public final class Classifier {
         }
     }
 
-    /**
-     * Returns the labels of an output.
-     *
-     * @return the labels in the order of its elements; empty if it has none
-     */
+    /** Returns the labels of an output in the order of its elements; empty if it has none. */
     public List<String> labels(String output) {
         return labels.getOrDefault(output, List.of());
     }

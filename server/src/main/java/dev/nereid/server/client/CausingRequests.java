@@ -71,11 +71,7 @@ record CausingRequests(List<InferenceRequest> requests) {
         return chain;
     }
 
-    /**
-     * Keeps the memory of an input of the requests.
-     *
-     * @return ends that; empty if the tensor lies in no memory of theirs
-     */
+    /** Keeps the memory of an input of the requests; returns the end of that. Empty for memory of others. */
     Optional<Runnable> keep(Tensor tensor) {
         for (InferenceRequest request : requests) {
             Optional<Runnable> kept =

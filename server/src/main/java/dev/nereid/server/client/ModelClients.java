@@ -76,11 +76,7 @@ public final class ModelClients {
                 boundary.executor(action -> threads.newThread(action).start())));
     }
 
-    /**
-     * Returns the model versions that have sent requests. Requests in progress may send more.
-     *
-     * @return keys and versions; a view
-     */
+    /** Returns a view of the model versions that have sent requests. Requests in progress may send more. */
     public Set<ModelRef> callers() {
         return callers;
     }

@@ -201,11 +201,7 @@ final class ControlTasks {
         refused.forEach(task -> task.outcome.completeExceptionally(ended()));
     }
 
-    /**
-     * Waits for the tasks that run.
-     *
-     * @return whether all ended in time
-     */
+    /** Waits for the tasks that run; returns whether all ended in time. */
     boolean awaitEnd(long nanos) throws InterruptedException {
         long remaining = nanos;
         lock.lockInterruptibly();

@@ -228,38 +228,22 @@ public final class ModelLifecycle {
         startup.await(needsAll);
     }
 
-    /**
-     * Returns whether remote repositories are still listed at the start.
-     *
-     * @return whether not all models of the start are known
-     */
+    /** Returns whether remote repositories are still listed at the start, so that not all models are known. */
     public boolean isListing() {
         return startup.isListing();
     }
 
-    /**
-     * Returns whether models of the start are still loading.
-     *
-     * @return {@code true} if a model has not been loaded and has not failed, or if not all models are known
-     */
+    /** Returns whether a model of the start is still loading, or not all of them are known. */
     public boolean isLoading() {
         return startup.isLoading();
     }
 
-    /**
-     * Returns the catalog of the models.
-     *
-     * @return the catalog, always the same
-     */
+    /** Returns the catalog of the models. */
     public ServedModels models() {
         return models;
     }
 
-    /**
-     * Returns the clients by which models send requests to each other.
-     *
-     * @return the clients, always the same
-     */
+    /** Returns the clients by which models send requests to each other. */
     public ModelClients clients() {
         return clients;
     }
@@ -269,20 +253,12 @@ public final class ModelLifecycle {
         return clients.ofProgram(live.holders());
     }
 
-    /**
-     * Describes the objects that plugins have forgotten to release.
-     *
-     * @return a sentence for each, in the order of discovery
-     */
+    /** Describes the objects that plugins have forgotten to release, in the order of discovery. */
     public List<String> forgotten() {
         return live.holders().forgotten();
     }
 
-    /**
-     * Describes the senders and leases that plugins have not ended, although no client waits for them.
-     *
-     * @return a sentence for each model with such senders or leases
-     */
+    /** Describes, by model, the senders and leases that plugins have not ended, although no client waits for them. */
     public List<String> unended() {
         return live.all().stream()
                 .map(Generation::unended)
@@ -290,38 +266,22 @@ public final class ModelLifecycle {
                 .toList();
     }
 
-    /**
-     * Returns whether models send requests to others, as ensembles do.
-     *
-     * @return whether {@link #close} waits for such requests first
-     */
+    /** Returns whether models send requests to others, for which {@link #close} waits first. */
     public boolean hasCallers() {
         return shutdown.hasCallers();
     }
 
-    /**
-     * Returns the object that loads models for requests.
-     *
-     * @return the demand, always the same; empty in other control modes
-     */
+    /** Returns the object that loads models for requests; empty in other control modes. */
     public Optional<DemandModels> demand() {
         return demand;
     }
 
-    /**
-     * Returns the control for clients.
-     *
-     * @return the control, always the same
-     */
+    /** Returns the control for clients. */
     public ModelControl control() {
         return control;
     }
 
-    /**
-     * Lists the models and versions that could not be loaded.
-     *
-     * @return models and versions with their reasons, by name
-     */
+    /** Lists the models and versions that could not be loaded, by name, with their reasons. */
     public List<ModelStatus> failures() {
         return startup.failures(models.failures());
     }

@@ -100,11 +100,7 @@ final class ModelLoader {
         plugins.refresh();
     }
 
-    /**
-     * Finds plugins that were added or changed, and compares them with the plugins of the loaded models.
-     *
-     * @return how often plugins have changed, and the models that were loaded by others
-     */
+    /** Counts the plugins that were added or changed, and finds the loaded models whose plugins are others now. */
     RepositoryPoller.PluginState readPlugins() {
         plugins.refresh();
         long changes = plugins.changes();

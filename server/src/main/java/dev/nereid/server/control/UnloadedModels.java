@@ -27,11 +27,7 @@ final class UnloadedModels {
         this.max = max;
     }
 
-    /**
-     * Adds a model as the latest one.
-     *
-     * @return the key of the model that was unloaded first and is removed, if there are too many
-     */
+    /** Adds a model as the latest one; returns the key of the first one, which is removed, if there are too many. */
     Optional<String> add(String key) {
         lock.lock();
         try {

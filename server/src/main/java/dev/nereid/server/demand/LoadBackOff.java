@@ -23,11 +23,7 @@ final class LoadBackOff {
         this.nanoTime = nanoTime;
     }
 
-    /**
-     * Records a failure.
-     *
-     * @return the error of the requests that waited for the load
-     */
+    /** Records a failure; returns the error of the requests that waited for the load. */
     InferenceException failed(String model, InferenceException reason) {
         long now = nanoTime.getAsLong();
         Failure failure = failures.compute(model, (_, before) -> {

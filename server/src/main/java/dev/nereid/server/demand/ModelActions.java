@@ -31,11 +31,7 @@ public interface ModelActions {
      */
     CompletionStage<Boolean> evict(String model);
 
-    /**
-     * Returns how loaded models are used at this moment.
-     *
-     * @return one entry for each model, in no order
-     */
+    /** Returns how loaded models are used at this moment, in no order. */
     List<ModelUse> uses();
 
     /**
@@ -52,11 +48,7 @@ public interface ModelActions {
      * @param usedNanos when it was last used, on the scale of {@link System#nanoTime()}
      */
     record ModelUse(String key, long usedNanos, boolean isIdle) {
-        /**
-         * Adds the use of another generation of the same model.
-         *
-         * @return the later of the two; idle if both are
-         */
+        /** Merges the use of another generation of the same model: the later of the two; idle if both are. */
         public ModelUse with(ModelUse other) {
             return new ModelUse(
                     key, usedNanos - other.usedNanos() > 0 ? usedNanos : other.usedNanos(), isIdle && other.isIdle());

@@ -180,38 +180,22 @@ public final class ModelExecutor implements Executor {
         }
     }
 
-    /**
-     * Returns the watch that reports changes of the log level to the plugin. It ends with the executor.
-     *
-     * @return the same watch at every call
-     */
+    /** Returns the watch that reports changes of the log level to the plugin. It ends with the executor. */
     public LogLevelWatch logLevels() {
         return logLevels;
     }
 
-    /**
-     * Returns the number of threads at this moment.
-     *
-     * @return the number, with idle ones; at most 64
-     */
+    /** Returns the number of threads at this moment, with idle ones; at most 64. */
     public int threads() {
         return threads.getPoolSize();
     }
 
-    /**
-     * Returns the number of tasks that wait for a thread.
-     *
-     * @return the number; at most 10000
-     */
+    /** Returns the number of tasks that wait for a thread; at most 10000. */
     public int waiting() {
         return waiting.size();
     }
 
-    /**
-     * Returns whether it ever had a task.
-     *
-     * @return whether a thread was started for one
-     */
+    /** Returns whether it ever had a task, and so started a thread. */
     public boolean isUsed() {
         return threadNumbers.get() > 0;
     }

@@ -35,11 +35,7 @@ final class ThreadAffinity {
         return new ThreadAffinity(name -> Linker.nativeLinker().defaultLookup().find(name));
     }
 
-    /**
-     * Binds the calling thread, and all threads that it starts from then on, to some processors.
-     *
-     * @return why that is not possible; empty if it is done
-     */
+    /** Binds the calling thread, and threads that it starts from then on, to processors; returns why it cannot. */
     Optional<String> bind(CpuSet processors) {
         try {
             Optional<MemorySegment> function = library.find(FUNCTION);

@@ -100,11 +100,7 @@ public final class Generation implements Resolution {
         }
     }
 
-    /**
-     * Returns when the generation was last used.
-     *
-     * @return the time on the scale of {@link System#nanoTime()}; the time of its load, if it was never used
-     */
+    /** Returns when the generation was last used, or else loaded, on the scale of {@link System#nanoTime()}. */
     public long usedNanos() {
         return usedNanos;
     }
@@ -156,11 +152,7 @@ public final class Generation implements Resolution {
         model = updated;
     }
 
-    /**
-     * Acquires a lease.
-     *
-     * @return whether the caller has a lease, which it has to {@link #release}; {@code false} once it drains
-     */
+    /** Acquires a lease, to be {@linkplain #release released}; returns {@code false} once the generation drains. */
     boolean acquire() {
         return leases.acquire();
     }
@@ -278,21 +270,13 @@ public final class Generation implements Resolution {
         return key.equals(model) && this.model.version() == version;
     }
 
-    /**
-     * Names the objects that plugins have to end or close before the generation is closed.
-     *
-     * @return the reason; empty if there is nothing
-     */
+    /** Names the objects that plugins have to end or close before the generation is closed; empty if there are none. */
     public String heldReason() {
         String responses = holders.reason(List.of(model.scheduler().source()));
         return responses.isEmpty() ? model.unendedReason() : responses;
     }
 
-    /**
-     * Names the objects that its plugin has to end, although no client waits for them.
-     *
-     * @return a sentence; empty if there is nothing
-     */
+    /** Names the objects that its plugin has to end, although no client waits for them; empty if there are none. */
     public String unended() {
         String reason = model.unendedReason();
         return reason.isEmpty()

@@ -56,11 +56,7 @@ final class LeaseCounter {
         shift = Long.SIZE - Integer.numberOfTrailingZeros(count);
     }
 
-    /**
-     * Acquires a lease, unless the counter is closed.
-     *
-     * @return whether the caller has a lease, which it has to release
-     */
+    /** Acquires a lease, to be released by the caller, unless the counter is closed; returns whether it did. */
     boolean acquire() {
         int stripe = stripe();
         while (true) {

@@ -96,20 +96,12 @@ public final class LiveGenerations {
         this.whenFreed = whenFreed;
     }
 
-    /**
-     * Returns the generations that hold responses of other ones.
-     *
-     * @return the holders, always the same object
-     */
+    /** Returns the generations that hold responses of other ones. */
     public ResponseHolders holders() {
         return holders;
     }
 
-    /**
-     * Returns the counts of loads and unloads.
-     *
-     * @return the counts, always the same object
-     */
+    /** Returns the counts of loads and unloads. */
     public LoadEvents events() {
         return events;
     }
@@ -333,11 +325,7 @@ public final class LiveGenerations {
         followed.forEach(this::end);
     }
 
-    /**
-     * Returns whether the server stops.
-     *
-     * @return whether {@link #end} was called
-     */
+    /** Returns whether the server stops, as {@link #end} says. */
     public boolean isEnded() {
         return ended.isDone();
     }
@@ -426,11 +414,7 @@ public final class LiveGenerations {
                 .toList();
     }
 
-    /**
-     * Returns all generations that are not closed.
-     *
-     * @return a copy, in no order
-     */
+    /** Returns a copy of all generations that are not closed, in no order. */
     public List<Generation> all() {
         return List.copyOf(live);
     }

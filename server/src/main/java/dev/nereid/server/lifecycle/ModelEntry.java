@@ -73,11 +73,7 @@ public final class ModelEntry {
         return new ModelEntry(ModelKey.name(key), null, false, versions);
     }
 
-    /**
-     * Returns the view of the model when it lies in no repository any more.
-     *
-     * @return the entry without failures; {@code null} if nothing is left
-     */
+    /** Returns the entry without failures, for a model in no repository any more; {@code null} if nothing is left. */
     public @Nullable ModelEntry gone() {
         if (overall instanceof VersionState.Loading) {
             return this;
@@ -95,20 +91,12 @@ public final class ModelEntry {
         return new ModelEntry(name, overall, lacksVersions, changed);
     }
 
-    /**
-     * Returns the states of the versions.
-     *
-     * @return the states in rising order of versions, a copy
-     */
+    /** Returns a copy of the states in rising order of versions. */
     public NavigableMap<Long, VersionState> versions() {
         return new TreeMap<>(versions);
     }
 
-    /**
-     * Returns the generations that serve.
-     *
-     * @return the generations of the versions that are ready, by version, a copy
-     */
+    /** Returns a copy of the generations that serve, by version. */
     public NavigableMap<Long, Generation> ready() {
         NavigableMap<Long, Generation> ready = new TreeMap<>();
         versions.forEach((version, state) -> {
@@ -119,20 +107,12 @@ public final class ModelEntry {
         return ready;
     }
 
-    /**
-     * Returns whether the model as a whole cannot be loaded, such as for a wrong configuration.
-     *
-     * @return whether no version was tried
-     */
+    /** Returns whether the model as a whole is wrong, such as its configuration, so that no version was tried. */
     public boolean isInvalid() {
         return overall instanceof VersionState.Unavailable;
     }
 
-    /**
-     * Returns why the model does not serve.
-     *
-     * @return the reason of the model as a whole, or of the highest version that is not available; empty if there is none
-     */
+    /** Returns why the model, or its highest version that is not available, does not serve; empty if there is no reason. */
     public Optional<String> reason() {
         if (overall instanceof VersionState.Unavailable(String reason, boolean _)) {
             return Optional.of(reason);
@@ -167,31 +147,19 @@ public final class ModelEntry {
         return overall instanceof VersionState.Loading;
     }
 
-    /**
-     * Returns whether every version was unloaded on purpose.
-     *
-     * @return whether nothing of the model serves or failed
-     */
+    /** Returns whether every version was unloaded on purpose, so that nothing of the model serves or failed. */
     public boolean isUnloaded() {
         return overall == null
                 && !versions.isEmpty()
                 && versions.values().stream().allMatch(VersionState::isUnloaded);
     }
 
-    /**
-     * Returns whether the readiness of the server depends on a load of this model.
-     *
-     * @return whether a load of it has failed or goes on that no client asked for
-     */
+    /** Returns whether a load that no client asked for has failed or goes on, so that the server is not ready. */
     public boolean isCounted() {
         return overall == null ? versions.values().stream().anyMatch(VersionState::isCounted) : overall.isCounted();
     }
 
-    /**
-     * Returns whether the server is not ready because a load of this model has failed.
-     *
-     * @return whether a load of it has failed that no client asked for
-     */
+    /** Returns whether a load that no client asked for has failed, so that the server is not ready. */
     public boolean hasCountedFailure() {
         return overall == null
                 ? versions.values().stream().anyMatch(ModelEntry::isCountedFailure)

@@ -89,20 +89,12 @@ public final class OnDemandModel implements Resolution {
         return key;
     }
 
-    /**
-     * Returns whether the model stays loaded, as its configuration or the server's options say.
-     *
-     * @return whether it is never evicted
-     */
+    /** Returns whether the model is never evicted, as its configuration or the server's options say. */
     public boolean isPinned() {
         return isPinned;
     }
 
-    /**
-     * Returns the memory that the model takes when it is loaded.
-     *
-     * @return the bytes of all versions, measured or estimated
-     */
+    /** Returns the bytes that all versions of the model take when it is loaded, measured or estimated. */
     public long byteSize() {
         return byteSize;
     }

@@ -32,20 +32,12 @@ public final class OnDemandModels {
         models.remove(key);
     }
 
-    /**
-     * Returns whether a model is loaded on demand.
-     *
-     * @return whether requests load it
-     */
+    /** Returns whether a model is loaded on demand, by requests. */
     public boolean contains(String key) {
         return models.containsKey(key);
     }
 
-    /**
-     * Returns a model and the models that it needs, directly or not, as far as they are loaded on demand.
-     *
-     * @return the keys, the given one first
-     */
+    /** Returns the keys of a model and of the models on demand that it needs, directly or not; its own first. */
     public List<String> withNeeded(String key) {
         Set<String> found = new LinkedHashSet<>(List.of(key));
         Deque<String> open = new ArrayDeque<>(found);
@@ -75,11 +67,7 @@ public final class OnDemandModels {
                 .orElse(null);
     }
 
-    /**
-     * Returns whether a model is never evicted.
-     *
-     * @return whether it is loaded on demand, and pinned
-     */
+    /** Returns whether a model is loaded on demand, and never evicted. */
     public boolean isPinned(String key) {
         OnDemandModel model = models.get(key);
         return model != null && model.isPinned();

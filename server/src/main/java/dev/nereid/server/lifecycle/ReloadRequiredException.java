@@ -13,11 +13,7 @@ public final class ReloadRequiredException extends Exception {
         super(reason, null, false, false);
     }
 
-    /**
-     * Returns the obstacle.
-     *
-     * @return the text for clients
-     */
+    /** Returns the obstacle, as a text for clients. */
     public String reason() {
         return String.valueOf(getMessage());
     }

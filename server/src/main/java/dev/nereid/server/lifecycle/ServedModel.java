@@ -126,11 +126,7 @@ public final class ServedModel implements AutoCloseable {
         return new ServedModel(config, settings, scheduler, Optional.empty(), List.of(), classifier, load);
     }
 
-    /**
-     * Returns whether it is an ensemble.
-     *
-     * @return whether requests to other models execute its requests
-     */
+    /** Returns whether it is an ensemble, so that requests to other models execute its requests. */
     public boolean isEnsemble() {
         return leased.isEmpty();
     }
@@ -154,11 +150,7 @@ public final class ServedModel implements AutoCloseable {
         return leased;
     }
 
-    /**
-     * Returns the instances.
-     *
-     * @return the instances in the order of the configuration, passive ones included
-     */
+    /** Returns the instances in the order of the configuration, passive ones included. */
     public List<BackendInstance> instances() {
         return instances;
     }
@@ -192,11 +184,7 @@ public final class ServedModel implements AutoCloseable {
         return classifying.attach(scheduler.submit(request, classifying));
     }
 
-    /**
-     * Returns the configuration.
-     *
-     * @return the configuration, completed and with all defaults
-     */
+    /** Returns the configuration, completed and with all defaults. */
     public ModelConfig config() {
         return config;
     }
@@ -215,11 +203,7 @@ public final class ServedModel implements AutoCloseable {
         return settings.json();
     }
 
-    /**
-     * Returns the identity of the content that it was loaded from.
-     *
-     * @return the identity; an update of the instances keeps it
-     */
+    /** Returns the identity of the content that it was loaded from. An update of the instances keeps it. */
     public LoadIdentity identity() {
         return load.identity();
     }
@@ -337,11 +321,7 @@ public final class ServedModel implements AutoCloseable {
         return unready.isEmpty() ? "" : "required models that are not ready: " + String.join(", ", unready);
     }
 
-    /**
-     * Returns the models that the version requires, as its backend has declared them.
-     *
-     * @return their names; empty for an ensemble, which has steps instead
-     */
+    /** Returns the names of the models that its backend requires; empty for an ensemble, which has steps instead. */
     public Set<String> required() {
         return load.required().names();
     }
@@ -362,11 +342,7 @@ public final class ServedModel implements AutoCloseable {
                 .map(instance -> new ExecutingInstance(settings.name(), settings.version(), instance));
     }
 
-    /**
-     * Returns whether requests are in flight.
-     *
-     * @return whether some wait, are executed, or have open responses
-     */
+    /** Returns whether requests wait, are executed, or have open responses. */
     public boolean hasRequests() {
         return inFlight() > 0;
     }
@@ -376,20 +352,12 @@ public final class ServedModel implements AutoCloseable {
         return scheduler.isWorking();
     }
 
-    /**
-     * Returns the executions at this moment.
-     *
-     * @return the executing threads by the names of their instances
-     */
+    /** Returns the threads that execute at this moment, by the names of their instances. */
     public Map<String, Thread> executing() {
         return scheduler.instances().map(InstanceControl::executing).orElse(Map.of());
     }
 
-    /**
-     * Returns the number of requests in flight.
-     *
-     * @return how many wait, are executed, or have open responses
-     */
+    /** Returns how many requests wait, are executed, or have open responses. */
     public int inFlight() {
         return scheduler.inFlight();
     }
@@ -422,11 +390,7 @@ public final class ServedModel implements AutoCloseable {
         return leased.map(LeasedModel::responses);
     }
 
-    /**
-     * Returns how many senders and leases on inputs its plugin has, which it may have forgotten.
-     *
-     * @return the number of senders and leases that are not ended
-     */
+    /** Returns how many senders and leases on inputs its plugin has not ended, and may have forgotten. */
     public long openHandles() {
         return scheduler
                 .instances()
@@ -434,11 +398,7 @@ public final class ServedModel implements AutoCloseable {
                 .orElse(0L);
     }
 
-    /**
-     * Names the objects that its plugin has to end before the version can be unloaded.
-     *
-     * @return the reason; empty if there is nothing
-     */
+    /** Names the objects that its plugin has to end before the version can be unloaded; empty if there are none. */
     public String unendedReason() {
         long senders =
                 scheduler.instances().map(InstanceControl::forsakenSenders).orElse(0);

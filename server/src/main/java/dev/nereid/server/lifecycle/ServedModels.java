@@ -67,11 +67,7 @@ public final class ServedModels implements ModelCatalog, ClientModels {
         this.memory = memory;
     }
 
-    /**
-     * Returns the models that are loaded on demand.
-     *
-     * @return the models, always the same object
-     */
+    /** Returns the models that are loaded on demand. */
     public OnDemandModels onDemand() {
         return onDemand;
     }
@@ -400,11 +396,7 @@ public final class ServedModels implements ModelCatalog, ClientModels {
                 .findFirst();
     }
 
-    /**
-     * Counts the requests in flight of all generations, for logs.
-     *
-     * @return the counts above 0 by name and version of the model, as in {@code resnet/1}
-     */
+    /** Counts the requests in flight above 0 by name and version of the model, as in {@code resnet/1}, for logs. */
     public SortedMap<String, Integer> inFlight() {
         SortedMap<String, Integer> counts = new TreeMap<>();
         for (Generation generation : live.all()) {
@@ -512,11 +504,7 @@ public final class ServedModels implements ModelCatalog, ClientModels {
         return model == null || model.isPinned();
     }
 
-    /**
-     * Lists the models and versions that could not be loaded.
-     *
-     * @return models and versions with their reasons, by name
-     */
+    /** Lists the models and versions that could not be loaded, by name, with their reasons. */
     public List<ModelStatus> failures() {
         return index().stream()
                 .filter(status -> status.state() == ModelStatus.State.UNAVAILABLE)
@@ -534,11 +522,7 @@ public final class ServedModels implements ModelCatalog, ClientModels {
         return Optional.ofNullable(entries.get(key));
     }
 
-    /**
-     * Returns the keys of the models.
-     *
-     * @return the keys, a copy
-     */
+    /** Returns a copy of the keys of the models. */
     public Set<String> keys() {
         return Set.copyOf(entries.keySet());
     }
@@ -558,11 +542,7 @@ public final class ServedModels implements ModelCatalog, ClientModels {
         return entries.containsKey(name) ? name : names.key(name).orElse(name);
     }
 
-    /**
-     * Returns the keys of the models with a name.
-     *
-     * @return the keys in all namespaces, a copy; the name itself without namespaces, if there is such a model
-     */
+    /** Returns a copy of a name's keys in all namespaces; without namespaces the name itself, if it is a model's. */
     public Set<String> keys(String name) {
         Set<String> keys = names.keys(name);
         if (entries.containsKey(name)) {

@@ -46,20 +46,12 @@ public final class ReportedMemory {
         begunNanos = nanos;
     }
 
-    /**
-     * Returns the newest report.
-     *
-     * @return the memory by place; empty if the backend reports none
-     */
+    /** Returns the newest report by place; empty if the backend reports none. */
     public List<MemoryUsage> latest() {
         return latest;
     }
 
-    /**
-     * Returns the sum of the newest report.
-     *
-     * @return the bytes in all places, at most a pebibyte; 0 if the backend reports none
-     */
+    /** Returns the bytes of the newest report in all places, at most a pebibyte; 0 if the backend reports none. */
     public long byteSize() {
         long sum = 0;
         for (MemoryUsage usage : latest) {
@@ -102,29 +94,17 @@ public final class ReportedMemory {
         phase.set(Phase.NONE);
     }
 
-    /**
-     * Returns whether the backend is called at this moment.
-     *
-     * @return whether a refresh has a lease on the version
-     */
+    /** Returns whether the backend is called at this moment: a refresh has a lease on the version. */
     public boolean isCalling() {
         return phase.get() == Phase.CALLING;
     }
 
-    /**
-     * Returns whether a refresh takes too long.
-     *
-     * @return whether the backend has not answered for ten seconds
-     */
+    /** Returns whether a refresh takes too long: the backend has not answered for ten seconds. */
     public boolean isSlow(long nanos) {
         return isCalling() && nanos - begunNanos >= SLOW_NANOS;
     }
 
-    /**
-     * Claims the log line about failed or slow refreshes of this version.
-     *
-     * @return whether nothing was logged before
-     */
+    /** Claims the log line about failed or slow refreshes; returns whether nothing was logged before. */
     public boolean claimLog() {
         return logged.compareAndSet(false, true);
     }

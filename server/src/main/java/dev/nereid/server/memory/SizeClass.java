@@ -128,11 +128,7 @@ final class SizeClass {
         }
     }
 
-    /**
-     * Closes slabs of which all pieces are free, until enough is freed.
-     *
-     * @return the freed bytes
-     */
+    /** Closes slabs of which all pieces are free, until enough is freed; returns the freed bytes. */
     long closeIdle(long target) {
         List<Slab> unused = new ArrayList<>();
         long freed = 0;

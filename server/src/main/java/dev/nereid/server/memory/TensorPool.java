@@ -306,20 +306,12 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         return bytes.largest();
     }
 
-    /**
-     * Returns the memory that is kept for reuse.
-     *
-     * @return the size of all idle pieces, in bytes
-     */
+    /** Returns the bytes of all idle pieces, which are kept for reuse. */
     public long bytesIdle() {
         return bytes.idle();
     }
 
-    /**
-     * Returns the memory that the pool holds of the system, which never exceeds the limit.
-     *
-     * @return allocated and idle memory, in bytes
-     */
+    /** Returns the allocated and idle bytes that the pool holds of the system. They never exceed the limit. */
     public long bytesHeld() {
         return bytes.held();
     }

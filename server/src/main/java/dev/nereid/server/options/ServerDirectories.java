@@ -39,11 +39,7 @@ public record ServerDirectories(
         }
     }
 
-    /**
-     * Returns the directory in which plugins unpack files.
-     *
-     * @return the cache directory, or its default; empty without plugins
-     */
+    /** Returns the directory in which plugins unpack files, or its default; empty without plugins. */
     public Path cacheRoot() {
         if (!pluginCache.toString().isEmpty() || plugins.isEmpty()) {
             return pluginCache;
@@ -51,11 +47,7 @@ public record ServerDirectories(
         return plugins.getFirst().resolve(".cache");
     }
 
-    /**
-     * Returns the model repositories that do not exist, or may not be read.
-     *
-     * @return the ones that are no readable directories at the moment
-     */
+    /** Returns the model repositories that are no readable directories at the moment. */
     public List<Path> missingModelRepositories() {
         return modelRepositories.stream()
                 .filter(path -> !Files.isDirectory(path) || !Files.isReadable(path))

@@ -74,20 +74,12 @@ public final class HeldResponse {
         return request.place();
     }
 
-    /**
-     * Leases an output for the plugin, which may forget the lease.
-     *
-     * @return the lease, held until it is ended; empty if the response is closed
-     */
+    /** Leases an output until the plugin ends or forgets the lease; empty if the response is closed. */
     public Optional<HeldLease> hold(int output) {
         return lease(output).flatMap(lease -> holder.add(new HeldLease(holder, lease, model, source, request)));
     }
 
-    /**
-     * Leases an output for the server, which ends the lease.
-     *
-     * @return ends the lease; empty if the response is closed
-     */
+    /** Leases an output for the server; returns the end of the lease. Empty if the response is closed. */
     public Optional<Runnable> tryLease(int output) {
         return lease(output).map(lease -> lease::close);
     }

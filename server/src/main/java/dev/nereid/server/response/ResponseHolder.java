@@ -91,11 +91,7 @@ public final class ResponseHolder {
         this.actions = actions;
     }
 
-    /**
-     * Returns the model version.
-     *
-     * @return its key and version; empty for the program
-     */
+    /** Returns key and version of the model; empty for the program. */
     public Optional<ModelRef> caller() {
         return caller;
     }
@@ -105,21 +101,13 @@ public final class ResponseHolder {
         return actions;
     }
 
-    /**
-     * Counts a request that the calling thread sends.
-     *
-     * @return the request, for {@link #add}
-     */
+    /** Counts a request that the calling thread sends; returns it for {@link #add}. */
     public Sent sends() {
         boolean isSample = requests.getAndIncrement() % PLACE_INTERVAL == 0;
         return new Sent(isSample || forgotten.needsPlace() || forgottenLeases.needsPlace() ? new Place() : null);
     }
 
-    /**
-     * Returns whether the model has sent requests to others.
-     *
-     * @return whether {@link #sends} was called
-     */
+    /** Returns whether the model has sent requests to others, by {@link #sends}. */
     public boolean isUsed() {
         return requests.get() > 0;
     }
@@ -176,11 +164,7 @@ public final class ResponseHolder {
                 .orElse("the program");
     }
 
-    /**
-     * Returns how many responses, and leases on their outputs, the model holds.
-     *
-     * @return the number of both, without ended and forgotten ones
-     */
+    /** Returns how many responses and leases the model holds, without ended and forgotten ones. */
     public int size() {
         return held.size() + leases.size();
     }

@@ -202,9 +202,8 @@ public final class ResponseHolders {
         }
 
         /**
-         * Keeps the memory of a tensor that lies in an output of an open response.
-         *
-         * @return ends that; empty if it lies in none
+         * Keeps the memory of a tensor in an output of an open response; returns the end of that. Empty for other
+         * memory.
          */
         Optional<Runnable> keep(Tensor tensor) {
             if (!tensor.place().isHost()) {

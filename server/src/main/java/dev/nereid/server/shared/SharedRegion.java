@@ -93,11 +93,7 @@ final class SharedRegion {
         }
     }
 
-    /**
-     * Begins a use of the region by a request. To be ended by {@link Reference#release}.
-     *
-     * @return the use; {@code null} if the region is no longer mapped
-     */
+    /** Begins a use, to be ended by {@link Reference#release}; {@code null} if the region is no longer mapped. */
     @Nullable
     Reference acquire() {
         return increment(references) ? new Reference(this, holdRegistration()) : null;
