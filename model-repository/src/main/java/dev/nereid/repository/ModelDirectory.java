@@ -33,29 +33,17 @@ public record ModelDirectory(Path root, String name, Path path, String key) {
     private static final String CONFIG_FILE = "config.pbtxt";
     private static final Pattern DIGITS = Pattern.compile("\\d+");
 
-    /**
-     * Creates a directory of a repository without a namespace.
-     *
-     * @param root the repository that holds it
-     */
+    /** Creates a directory in a repository without a namespace. */
     public ModelDirectory(Path root, String name) {
         this(root, name, root.resolve(name), name);
     }
 
-    /**
-     * Returns the same directory of a model with another key.
-     *
-     * @param other the {@linkplain ModelKey key} of the model
-     */
+    /** Returns the same directory with another {@linkplain ModelKey key} of the model. */
     public ModelDirectory as(String other) {
         return new ModelDirectory(root, name, path, other);
     }
 
-    /**
-     * Returns the directory of the same model at another place.
-     *
-     * @param path where its files lie
-     */
+    /** Returns the directory of the same model at another place. */
     public ModelDirectory at(Path path) {
         Path parent = path.toAbsolutePath().getParent();
         return path.equals(this.path) ? this : new ModelDirectory(parent == null ? root : parent, name, path, key);

@@ -15,11 +15,7 @@ public final class ModelKey {
 
     private ModelKey() {}
 
-    /**
-     * Returns the key of a model in a namespace.
-     *
-     * @param namespace the path or URL of its repository
-     */
+    /** Returns the key of a model in a namespace, which is the path or URL of its repository. */
     public static String of(String namespace, String name) {
         return namespace + "/" + name;
     }

@@ -31,12 +31,7 @@ public final class ModelName {
         }
     }
 
-    /**
-     * Returns whether a model may have a name.
-     *
-     * @param name any text
-     * @return {@code false} if {@link #check} refuses it
-     */
+    /** Returns whether a model may have a name, so that {@link #check} does not refuse it. */
     public static boolean isPossible(String name) {
         return !name.isBlank() && !leadsElsewhere(name) && name.length() <= MAX_LENGTH;
     }

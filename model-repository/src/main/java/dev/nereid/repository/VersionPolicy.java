@@ -20,12 +20,7 @@ public final class VersionPolicy {
 
     private VersionPolicy() {}
 
-    /**
-     * Returns whether a model was refused because no version was left.
-     *
-     * @param failure why the model was refused
-     * @return whether {@link #select} refused it
-     */
+    /** Returns whether {@link #select} refused a model, since no version was left. */
     public static boolean isNoneLeft(InferenceException failure) {
         return failure.publicMessage().startsWith(NONE_LEFT);
     }

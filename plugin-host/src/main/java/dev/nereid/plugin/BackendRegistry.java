@@ -188,11 +188,7 @@ public final class BackendRegistry implements AutoCloseable {
         }
     }
 
-    /**
-     * A backend that a plugin makes of a directory.
-     *
-     * @param name the name that the plugin gives it
-     */
+    /** A backend that a plugin makes of a directory, with the name that the plugin gives it. */
     private record Claimed(String name, BackendSlot slot) {}
 
     /** Asks each plugin. A plugin that fails does not keep the others from being asked. */

@@ -127,11 +127,7 @@ final class IsolatedBackend implements Backend {
             return claimed;
         }
 
-        /**
-         * Returns the callbacks of the backend.
-         *
-         * @param threads runs its actions
-         */
+        /** Returns the callbacks of the backend, which run its actions on the threads. */
         IsolatedCallbacks callbacks(Executor threads) {
             return new IsolatedCallbacks(boundary.executor(threads), boundary);
         }

@@ -122,12 +122,7 @@ final class LargeRequestExecutor implements AutoCloseable {
                 .map(sequence -> new SequenceKey(request.model().name(), sequence.id()));
     }
 
-    /**
-     * Submits a request in the background.
-     *
-     * @param submission checks and submits the request
-     * @return the handle by which the caller cancels the request
-     */
+    /** Submits a request in the background; returns the handle by which the caller cancels it. */
     Cancellation submit(InferRequest request, ResponseObserver observer, Submission submission) {
         PendingRequest waiting = new PendingRequest(request, observer, submission);
         Optional<SequenceKey> key = key(request);

@@ -455,11 +455,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         return failure.name() + version + ": " + failure.reason();
     }
 
-    /**
-     * Submits a large request after its check.
-     *
-     * @param arrivedNanos when the server received it
-     */
+    /** Submits a large request, which the server received at a time, after its check. */
     private record LargeSubmission(RequestSubmission submission, long arrivedNanos)
             implements LargeRequestExecutor.Submission {
         @Override

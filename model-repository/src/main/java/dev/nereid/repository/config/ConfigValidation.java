@@ -78,11 +78,7 @@ public final class ConfigValidation {
         checkLabelFiles(config);
     }
 
-    /**
-     * Checks inputs and outputs as far as they are given. To be called before a backend completes them.
-     *
-     * @param config any configuration
-     */
+    /** Checks inputs and outputs as far as they are given. To be called before a backend completes them. */
     public static void checkGivenTensors(ModelConfig config) {
         TensorValidation.checkGiven(config);
     }

@@ -175,12 +175,7 @@ public final class ModelConfigJsonReader {
     static final class BareNames {
         private BareNames() {}
 
-        /**
-         * Writes bare names of members in quotes. Leaves everything else, texts included, as it is.
-         *
-         * @param json any text
-         * @return the same text if it has no bare names
-         */
+        /** Writes bare names of members in quotes. Leaves everything else, texts included, as it is. */
         static String quoted(String json) {
             StringBuilder quoted = new StringBuilder(json.length() + 16);
             boolean mayBegin = false; // whether a name may begin here: behind { or a comma

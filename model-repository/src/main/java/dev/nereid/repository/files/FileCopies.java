@@ -18,11 +18,7 @@ public final class FileCopies implements AutoCloseable {
     private final AtomicLong number = new AtomicLong();
     private final List<Predicate<Path>> stable = new CopyOnWriteArrayList<>();
 
-    /**
-     * Creates the copies of a server, and removes copies that killed servers left. Blocks.
-     *
-     * @param parent the directory that holds them, created when it is needed
-     */
+    /** Creates the copies of a server in a directory, and removes copies that killed servers left. Blocks. */
     public FileCopies(Path parent) {
         directory = new PrivateDirectory(parent, "mapped-");
     }

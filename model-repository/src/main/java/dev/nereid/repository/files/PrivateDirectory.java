@@ -200,11 +200,7 @@ public final class PrivateDirectory implements AutoCloseable {
         }
     }
 
-    /**
-     * Removes a file or directory, and does not follow links. Failures are logged.
-     *
-     * @param root the file or directory; need not exist
-     */
+    /** Removes a file or directory, if it exists, and does not follow links. Failures are logged. */
     public static void remove(Path root) {
         if (!Files.exists(root, LinkOption.NOFOLLOW_LINKS)) {
             return;

@@ -52,11 +52,7 @@ public final class VersionFiles implements AutoCloseable {
     @GuardedBy("lock")
     private boolean closed;
 
-    /**
-     * Identifies copies.
-     *
-     * @param files their paths below it
-     */
+    /** Identifies copies by the paths of files below a directory. */
     private record Request(Path directory, TreeSet<String> files) {}
 
     VersionFiles(ModelDirectory model, PrivateDirectory directory, AtomicLong number, boolean isStable) {

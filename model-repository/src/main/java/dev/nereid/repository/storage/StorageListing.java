@@ -80,11 +80,7 @@ final class StorageListing {
         return fingerprints;
     }
 
-    /**
-     * Computes the fingerprint of a model without a check of its keys; empty if there is no such model.
-     *
-     * @param model a name that was checked
-     */
+    /** Computes the fingerprint of a model of a checked name, not of checked keys; empty if there is no such model. */
     Optional<String> fingerprint(String model) {
         Fingerprint fingerprint = new Fingerprint();
         int[] objects = {0};

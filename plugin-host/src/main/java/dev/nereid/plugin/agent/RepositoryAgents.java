@@ -23,11 +23,7 @@ public final class RepositoryAgents {
     private final BackendRegistry plugins;
     private final Function<ModelConfig, String> json;
 
-    /**
-     * Creates the agents of a server.
-     *
-     * @param json writes a configuration as JSON, for agents
-     */
+    /** Creates the agents of a server. They read configurations as JSON. */
     public RepositoryAgents(BackendRegistry plugins, Function<ModelConfig, String> json) {
         this.plugins = plugins;
         this.json = json;

@@ -22,11 +22,7 @@ public final class KeptObjects implements AutoCloseable {
     @GuardedBy("lock")
     private boolean ended;
 
-    /**
-     * Creates a holder without objects.
-     *
-     * @param boundary the boundary through which objects are closed
-     */
+    /** Creates a holder without objects, which closes objects through the boundary. */
     public KeptObjects(PluginBoundary boundary) {
         this.boundary = boundary;
     }

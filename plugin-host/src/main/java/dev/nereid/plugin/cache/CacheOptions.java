@@ -34,11 +34,7 @@ public record CacheOptions(
         this(name, settings, directories, Map.of());
     }
 
-    /**
-     * Asks for a cache in the server's own memory.
-     *
-     * @param bytes how much it keeps
-     */
+    /** Asks for a cache of so many bytes in the server's own memory. */
     public static CacheOptions local(long bytes) {
         return new CacheOptions(LOCAL, Map.of(SIZE, String.valueOf(bytes)), List.of());
     }

@@ -52,11 +52,7 @@ public final class JarCopies {
     private final Path root;
     private final JarUses uses;
 
-    /**
-     * Creates the copies below a directory.
-     *
-     * @param cacheRoot the directory, created when first needed; empty for none
-     */
+    /** Creates the copies below a directory, which is created when first needed; empty for none. */
     public JarCopies(Path cacheRoot) {
         root = cacheRoot.resolve(DIRECTORY);
         uses = new JarUses(cacheRoot.resolve(LOCKS));

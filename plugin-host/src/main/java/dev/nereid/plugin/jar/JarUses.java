@@ -66,11 +66,7 @@ final class JarUses {
 
     private final Path directory;
 
-    /**
-     * Creates the uses of a directory with copies.
-     *
-     * @param directory holds the lock files; created when first needed
-     */
+    /** Creates the uses of a directory with copies. It holds the lock files, and is created when first needed. */
     JarUses(Path directory) {
         this.directory = directory.toAbsolutePath();
     }

@@ -34,11 +34,7 @@ public final class PluginClassLoader extends URLClassLoader {
     private volatile int threads;
     private volatile int threadLimit;
 
-    /**
-     * Creates the loader of a plugin.
-     *
-     * @param shared the loader of the SPI
-     */
+    /** Creates the loader of a plugin below the loader of the SPI. */
     public PluginClassLoader(PluginSource plugin, ClassLoader shared) {
         this(plugin, plugin.jars(), shared, ClassLoader.getPlatformClassLoader());
     }

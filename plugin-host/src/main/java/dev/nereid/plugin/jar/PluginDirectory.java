@@ -19,11 +19,7 @@ public final class PluginDirectory {
 
     private final Path path;
 
-    /**
-     * Creates the directory.
-     *
-     * @param path where it lies
-     */
+    /** Creates the directory at a path. */
     public PluginDirectory(Path path) {
         this.path = path;
     }

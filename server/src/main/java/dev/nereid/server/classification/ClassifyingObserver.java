@@ -47,12 +47,7 @@ public final class ClassifyingObserver extends ForwardingObserver {
         this.requested = requested;
     }
 
-    /**
-     * Receives the handle of the request.
-     *
-     * @param handle the scheduler's handle
-     * @return the same handle
-     */
+    /** Receives the scheduler's handle of the request, and returns it. */
     public Cancellation attach(Cancellation handle) {
         if (!cancellation.compareAndSet(PENDING, handle)) {
             handle.cancel(); // failed meanwhile

@@ -29,11 +29,7 @@ public final class ModelClients {
 
     private volatile @Nullable InferenceServer server;
 
-    /**
-     * Creates clients that refuse requests until {@link #serve}.
-     *
-     * @param dependencies knows which models need which others
-     */
+    /** Creates clients that refuse requests until {@link #serve}. */
     public ModelClients(ClientModels models, ModelDependencies dependencies) {
         this.models = models;
         this.dependencies = dependencies;
@@ -44,11 +40,7 @@ public final class ModelClients {
         server = serving;
     }
 
-    /**
-     * Creates the client of a model version. Called by the thread that loads the version.
-     *
-     * @param holder the model version, and the responses that it holds
-     */
+    /** Creates the client of a model version. Called by the thread that loads the version. */
     public ModelClient of(ResponseHolder holder) {
         return new ServerModelClient(
                 this,

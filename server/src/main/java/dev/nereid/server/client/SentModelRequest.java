@@ -57,11 +57,7 @@ final class SentModelRequest implements ResponseObserver {
         this.holding = holding;
     }
 
-    /**
-     * Begins the request.
-     *
-     * @param causes cancels the request when all of them are cancelled
-     */
+    /** Begins the request, which is cancelled when all of its causes are. */
     void begin(CausingRequests causes) {
         hook.set(causes.onCancel(request::cancelNow));
     }

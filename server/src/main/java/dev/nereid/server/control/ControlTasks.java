@@ -73,21 +73,12 @@ final class ControlTasks {
     @GuardedBy("lock")
     private boolean ended;
 
-    /**
-     * Creates a runner without tasks.
-     *
-     * @param fatalErrors handles errors of tasks after which the process may not be able to serve
-     */
+    /** Creates a runner without tasks. */
     ControlTasks(FatalErrorHandler fatalErrors) {
         this.fatalErrors = fatalErrors;
     }
 
-    /**
-     * Submits a task.
-     *
-     * @param model the model's name
-     * @return completed after the work, on the thread that did it; fails with {@link InferenceException} alone
-     */
+    /** Submits a task; completed after it, on its thread; fails with {@link InferenceException} alone. */
     CompletionStage<Void> submit(String model, Work work) {
         return submit(model, new Task(null, work));
     }
@@ -222,12 +213,7 @@ final class ControlTasks {
         return new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
     }
 
-    /**
-     * Returns a stage that fails with the cause of a failed chain of stages.
-     *
-     * @param chain any stage
-     * @return completed like it, without the exception that chains add
-     */
+    /** Returns a stage that ends like a chain, but fails with the cause alone, without the exception of the chain. */
     static <T> CompletionStage<T> unwrapped(CompletionStage<T> chain) {
         CompletableFuture<T> outcome = new CompletableFuture<>();
         chain.whenComplete((value, failure) -> {

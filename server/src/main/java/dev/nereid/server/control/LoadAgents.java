@@ -22,11 +22,7 @@ final class LoadAgents {
     private volatile boolean isLoaded;
     private volatile boolean isUnloading;
 
-    /**
-     * Creates the agents of a load in progress, in use by it.
-     *
-     * @param chain the agents, which have been called before the load
-     */
+    /** Creates the agents of a load in progress, in use by it. They have been called before the load. */
     LoadAgents(AgentChain chain) {
         this.chain = chain;
     }

@@ -33,22 +33,14 @@ final class LoadBatch {
     /** How many loads are in progress beyond the window. */
     private final AtomicInteger excess = new AtomicInteger();
 
-    /**
-     * Creates a batch, and begins nothing.
-     *
-     * @param models the keys of the models, in the order of their loads
-     */
+    /** Creates a batch of models by their keys, in the order of their loads, and begins nothing. */
     LoadBatch(Collection<String> models, Function<String, CompletionStage<Void>> load) {
         this.load = load;
         models.forEach(model -> outcomes.put(model, new CompletableFuture<>()));
         order = List.copyOf(outcomes.keySet());
     }
 
-    /**
-     * Begins the first loads, and returns at once.
-     *
-     * @param window how many loads are in progress at a time
-     */
+    /** Begins the first loads, so many at a time, and returns at once. */
     void begin(int window) {
         for (int i = 0; i < window; i++) {
             loadNext();

@@ -219,11 +219,7 @@ public final class ModelLifecycle {
         poller.ifPresent(started -> started.start(models.keys()));
     }
 
-    /**
-     * Waits until every model of the start is loaded or has failed.
-     *
-     * @param needsAll whether to wait for remote repositories however long their listing takes
-     */
+    /** Waits until every model of the start is loaded or has failed; of remote repositories if {@code needsAll}. */
     public void awaitLoaded(boolean needsAll) throws InterruptedException {
         startup.await(needsAll);
     }

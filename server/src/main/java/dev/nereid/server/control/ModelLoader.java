@@ -86,11 +86,7 @@ final class ModelLoader {
         return !before.plugin().equals(plugins.digest(before.config().getBackend()));
     }
 
-    /**
-     * Returns whether a model that serves uses the models that it needs now.
-     *
-     * @param needed the keys of the models that it needs
-     */
+    /** Returns whether a model that serves uses the models that it needs now, given by their keys. */
     boolean isLinkedTo(String model, Set<String> needed) {
         return dependents.areLinkedTo(catalog.serving(model), needed);
     }

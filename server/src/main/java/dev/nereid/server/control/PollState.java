@@ -57,11 +57,7 @@ final class PollState {
      */
     record Decision(Set<String> loads, Set<String> unloads, Set<String> known, long pauseNanos) {}
 
-    /**
-     * Records the models of the start, before the first scan. A model that has vanished by then is unloaded.
-     *
-     * @param loaded the keys of the models
-     */
+    /** Records the models of the start, before the first scan. One that has vanished by then is unloaded. */
     void begin(Set<String> loaded) {
         for (String name : loaded) {
             models.computeIfAbsent(name, _ -> new Model()).taken = Optional.of(ModelFingerprint.UNSEEN);

@@ -86,11 +86,7 @@ final class RepositoryPoller implements AutoCloseable {
         timeout = clocks.timer().newTimeout(() -> begin(executor));
     }
 
-    /**
-     * Begins to poll, at once for the first time.
-     *
-     * @param loaded the keys of the models that are loaded already
-     */
+    /** Begins to poll, at once for the first time, with the keys of the models that are loaded already. */
     void start(Set<String> loaded) {
         lock.lock();
         try {

@@ -18,11 +18,7 @@ final class UnloadedModels {
     @GuardedBy("lock")
     private final LinkedHashSet<String> keys = new LinkedHashSet<>();
 
-    /**
-     * Creates an empty set.
-     *
-     * @param max the maximum number of keys
-     */
+    /** Creates an empty set for so many keys. */
     UnloadedModels(int max) {
         this.max = max;
     }

@@ -224,12 +224,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
         return bounded;
     }
 
-    /**
-     * Loads a model within the budget, also if its last load has just failed, and keeps it loaded.
-     *
-     * @param model its key
-     * @return as {@link #acquireAll}
-     */
+    /** Loads a model as {@link #acquireAll} does, also if its last load has just failed. */
     public CompletionStage<Runnable> hold(String model) {
         backOff.clear(model);
         return acquireAll(actions.group(model));
@@ -254,11 +249,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
         planner.report(planning -> planning.expect(model, bytes, isPinned));
     }
 
-    /**
-     * Records that a model serves.
-     *
-     * @param model the model, with its present memory
-     */
+    /** Records that a model serves, with its present memory. */
     public void loaded(OnDemandModel model) {
         loaded(model.key(), model.byteSize(), model.isPinned());
     }
@@ -272,11 +263,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
         loads.advance();
     }
 
-    /**
-     * Records that a client unloaded a model. Requests that wait for it are refused.
-     *
-     * @param model its key
-     */
+    /** Records that a client unloaded a model. Requests that wait for it are refused. */
     public void unloaded(String model) {
         planner.report(planning -> planning.unloaded(model, DemandErrors.unloaded(model)));
         loads.advance();

@@ -15,11 +15,7 @@ final class MemoryPlanner {
     @GuardedBy("lock")
     private final Planning planning;
 
-    /**
-     * Creates a planner without models.
-     *
-     * @param budget the bytes that models may take together
-     */
+    /** Creates a planner without models. Together they may take the bytes of the budget. */
     MemoryPlanner(long budget) {
         planning = new Planning(budget);
     }

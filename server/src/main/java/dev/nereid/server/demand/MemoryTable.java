@@ -21,11 +21,7 @@ final class MemoryTable {
     /** The sum of the bytes that all models use. */
     private long used;
 
-    /**
-     * Creates an empty table.
-     *
-     * @param budget the bytes that models may take together
-     */
+    /** Creates an empty table. Together, models may take the bytes of the budget. */
     MemoryTable(long budget) {
         this.budget = budget;
     }

@@ -13,22 +13,12 @@ public interface ModelActions {
      */
     CompletionStage<Void> load(String model);
 
-    /**
-     * Returns the models that have to be loaded together.
-     *
-     * @param model the key of the model that is requested
-     * @return its key, and the keys of the models that it needs
-     */
+    /** Returns the keys of the models that have to be loaded together: a requested one, and the ones that it needs. */
     default List<String> group(String model) {
         return List.of(model);
     }
 
-    /**
-     * Unloads a model, unless something uses it.
-     *
-     * @param model its key
-     * @return whether it is unloaded; its memory is free when its generations are closed
-     */
+    /** Unloads a model, unless something uses it. Its memory is free when its generations are closed. */
     CompletionStage<Boolean> evict(String model);
 
     /** Returns how loaded models are used at this moment, in no order. */

@@ -33,11 +33,7 @@ final class Planning {
     /** The acquisitions that ended early, with the reasons, until the next decision reports them. */
     private final Map<Acquisition, InferenceException> ended = new LinkedHashMap<>();
 
-    /**
-     * Creates a planner without models.
-     *
-     * @param budget the bytes that models may take together
-     */
+    /** Creates a planner without models. Together they may take the bytes of the budget. */
     Planning(long budget) {
         table = new MemoryTable(budget);
     }
@@ -109,11 +105,7 @@ final class Planning {
         }
     }
 
-    /**
-     * Records the outcome of an eviction.
-     *
-     * @param isEvicted whether the model is unloaded; otherwise it is in use and stays
-     */
+    /** Records whether a model was evicted. Otherwise it is in use and stays. */
     void evicted(String key, boolean isEvicted) {
         ModelMemory model = table.of(key);
         if (model.state == ModelMemory.State.EVICTING) {

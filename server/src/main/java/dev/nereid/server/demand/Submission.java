@@ -25,10 +25,6 @@ public interface Submission {
      */
     void cancelled(InferRequest request, long arrivedNanos);
 
-    /**
-     * Refuses a request, and releases its memory.
-     *
-     * @param observer its observer, which is notified
-     */
+    /** Refuses a request, notifies its observer, and releases its memory. */
     void refuse(InferRequest request, ResponseObserver observer, InferenceException reason);
 }

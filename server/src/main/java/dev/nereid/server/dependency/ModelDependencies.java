@@ -58,11 +58,7 @@ public final class ModelDependencies {
         }
     }
 
-    /**
-     * Records that a model is loaded for its own sake.
-     *
-     * @param model its key
-     */
+    /** Records that a model is loaded for its own sake. */
     public void request(String model) {
         lock.lock();
         try {
@@ -166,12 +162,7 @@ public final class ModelDependencies {
         }
     }
 
-    /**
-     * Returns the models that a model needs itself.
-     *
-     * @param model its key
-     * @return their keys as of its last load; empty if it needs none
-     */
+    /** Returns the keys of the models that a model needs itself, as of its last load. */
     public Set<String> needed(String model) {
         lock.lock();
         try {
@@ -214,11 +205,7 @@ public final class ModelDependencies {
                 .anyMatch(other -> !other.equals(model) && ModelKey.name(other).equals(ModelKey.name(model)));
     }
 
-    /**
-     * Returns whether a model was unloaded because one that it needs was, and is to be loaded again.
-     *
-     * @param model its key
-     */
+    /** Returns whether a model was unloaded because one that it needs was, and is to be loaded again. */
     public boolean isWaiting(String model) {
         lock.lock();
         try {
@@ -228,12 +215,7 @@ public final class ModelDependencies {
         }
     }
 
-    /**
-     * Returns whether a model needs others.
-     *
-     * @param model its key
-     * @return whether it is an ensemble that began to load, or requires models
-     */
+    /** Returns whether a model needs others: an ensemble that began to load, or a model that requires models. */
     public boolean isEnsemble(String model) {
         lock.lock();
         try {
@@ -243,12 +225,7 @@ public final class ModelDependencies {
         }
     }
 
-    /**
-     * Returns the models that need a model which was loaded, and were unloaded with it before.
-     *
-     * @param model the key of the loaded model
-     * @return their keys, each after the models that it needs directly
-     */
+    /** Returns the models, the needed first, that need one which was loaded, and were unloaded with it before. */
     public List<String> waitingFor(String model) {
         lock.lock();
         try {
@@ -260,12 +237,7 @@ public final class ModelDependencies {
         }
     }
 
-    /**
-     * Returns the models that need a model, directly or not.
-     *
-     * @param model its key
-     * @return their keys, each after the models that it needs directly
-     */
+    /** Returns the models that need a model, directly or not, each after the models that it needs directly. */
     public List<String> dependents(String model) {
         lock.lock();
         try {
@@ -296,11 +268,7 @@ public final class ModelDependencies {
         }
     }
 
-    /**
-     * Records that a model is unloaded because nothing needs it any more, unless that has changed.
-     *
-     * @param model its key
-     */
+    /** Records that a model is unloaded because nothing needs it any more, unless that has changed. */
     public boolean unloadUnused(String model) {
         lock.lock();
         try {

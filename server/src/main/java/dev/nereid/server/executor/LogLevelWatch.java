@@ -40,11 +40,7 @@ public final class LogLevelWatch implements Watchdog.Watched {
     @GuardedBy("lock")
     private boolean closed;
 
-    /**
-     * Creates a watch without subscriptions.
-     *
-     * @param watchdog checks it once a second; empty for never
-     */
+    /** Creates a watch without subscriptions, which the watchdog checks once a second; never if it is empty. */
     LogLevelWatch(Optional<Watchdog> watchdog) {
         this.watchdog = requireNonNull(watchdog, "watchdog");
     }

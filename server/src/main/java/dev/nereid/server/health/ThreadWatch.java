@@ -46,11 +46,7 @@ public final class ThreadWatch implements Watchdog.Watched {
         Stream<Thread> all();
     }
 
-    /**
-     * A plugin with many threads.
-     *
-     * @param plugin its class loader, which is named after it
-     */
+    /** A plugin with many threads, by its class loader. */
     record Leak(PluginClassLoader plugin, List<Thread> threads) {}
 
     private final Threads threads;

@@ -21,11 +21,7 @@ final class ThreadAffinity {
 
     private final SymbolLookup library;
 
-    /**
-     * Looks up the function of the operating system in a library.
-     *
-     * @param library the library, which may lack the function
-     */
+    /** Looks up the function of the operating system in a library, which may lack it. */
     ThreadAffinity(SymbolLookup library) {
         this.library = library;
     }

@@ -177,11 +177,7 @@ public final class BackendInstance {
         }
     }
 
-    /**
-     * The plan, the scratch memory and the availability of an instance. Safe for use by any thread.
-     *
-     * @param availability whether it takes batches
-     */
+    /** The plan, the scratch memory and the availability of an instance. Safe for use by any thread. */
     private record Context(InstancePlan plan, InstanceMemory scratch, InstanceAvailability availability)
             implements DeviceInstanceContext {
         @Override

@@ -40,11 +40,7 @@ final class InstanceMemory implements AutoCloseable {
     private final LongAdder forgottenBytes = new LongAdder();
     private volatile boolean closed;
 
-    /**
-     * Creates the memory of an instance.
-     *
-     * @param owner the model, which reports memory that it forgets
-     */
+    /** Creates the memory of an instance. Its owner reports memory that the instance forgets. */
     InstanceMemory(String instance, TensorMemory memory, ResponseHolder owner) {
         this.instance = instance;
         this.memory = memory;

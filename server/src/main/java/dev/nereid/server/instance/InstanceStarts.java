@@ -86,11 +86,7 @@ public final class InstanceStarts {
         }
     }
 
-    /**
-     * Records a start that goes on though its instance is to be closed.
-     *
-     * @param model the key of the model
-     */
+    /** Records a start that goes on though its instance is to be closed. */
     @SuppressWarnings("CollectionUndefinedEquality") // each start is another object
     public void goesOn(String model, CompletableFuture<Void> start) {
         stuck.compute(model, (_, before) -> {

@@ -89,11 +89,7 @@ public final class Generation implements Resolution {
         return model.isEnsemble() ? 0 : ModelDescriber.estimatedBytes(fileBytes);
     }
 
-    /**
-     * Records a use.
-     *
-     * @param nanos when, on the scale of {@link System#nanoTime()}; kept to a millisecond
-     */
+    /** Records a use at a time of {@link System#nanoTime()}, which is kept to a millisecond. */
     public void used(long nanos) {
         if (nanos - usedNanos > USE_NANOS) {
             usedNanos = nanos;
@@ -143,11 +139,7 @@ public final class Generation implements Resolution {
         return model;
     }
 
-    /**
-     * Replaces the loaded version by the same one with other instances. Called by one control task at a time.
-     *
-     * @param updated the version, in place of the present one
-     */
+    /** Replaces the version by the same one with other instances. Called by one control task at a time. */
     public void update(ServedModel updated) {
         model = updated;
     }

@@ -44,11 +44,7 @@ final class LeaseCounter {
         this(Runtime.getRuntime().availableProcessors());
     }
 
-    /**
-     * Creates an open counter without leases.
-     *
-     * @param processors the number of threads that may use it at the same time
-     */
+    /** Creates an open counter without leases, for so many threads at the same time. */
     LeaseCounter(int processors) {
         int atLeast = STRIPES_PER_PROCESSOR * Math.clamp(processors, 1, MAX_STRIPES);
         int count = Math.clamp(Integer.highestOneBit(atLeast * 2 - 1), MIN_STRIPES, MAX_STRIPES);

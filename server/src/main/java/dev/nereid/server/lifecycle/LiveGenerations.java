@@ -194,11 +194,7 @@ public final class LiveGenerations {
         }
     }
 
-    /**
-     * Ends the sequences of the replaced generations of a model, as soon as each has no request.
-     *
-     * @param key the model's key
-     */
+    /** Ends the sequences of the replaced generations of a model, as soon as each has no request. */
     public void endReplaced(String key) {
         followed.stream().filter(entry -> entry.generation().key().equals(key)).forEach(this::end);
     }
@@ -239,11 +235,7 @@ public final class LiveGenerations {
         }
     }
 
-    /**
-     * Closes a generation that has served no request, on this thread.
-     *
-     * @param generation a generation that was never in the catalog
-     */
+    /** Closes, on this thread, a generation that was never in the catalog and has served no request. */
     public void discard(Generation generation) {
         drain(generation, () -> {}, Runnable::run);
     }
@@ -369,12 +361,7 @@ public final class LiveGenerations {
                 .toList();
     }
 
-    /**
-     * Describes the waits of a model's draining generations.
-     *
-     * @param model the model's key
-     * @return the predicate of a sentence about them
-     */
+    /** Describes the waits of a model's draining generations, as the predicate of a sentence. */
     public String whatDrains(String model) {
         boolean isAsked = draining.stream()
                 .anyMatch(generation -> generation.key().equals(model)

@@ -17,12 +17,7 @@ public final class LoadEvents {
 
     private final ConcurrentHashMap<String, LoadCounts> counts = new ConcurrentHashMap<>();
 
-    /**
-     * Counts a version that was loaded.
-     *
-     * @param model the model's name
-     * @param nanos how long the load took
-     */
+    /** Counts a version that was loaded within some nanoseconds. */
     public void loaded(String model, long nanos) {
         change(
                 model,
@@ -34,11 +29,7 @@ public final class LoadEvents {
                         before.loadTime().plusNanos(nanos)));
     }
 
-    /**
-     * Counts a load that failed.
-     *
-     * @param model the model's name
-     */
+    /** Counts a load that failed. */
     public void failed(String model) {
         change(
                 model,

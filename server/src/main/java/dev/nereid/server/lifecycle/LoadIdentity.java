@@ -23,11 +23,7 @@ public interface LoadIdentity {
      */
     Optional<String> known();
 
-    /**
-     * Computes the identity on another thread, if it is not known and was not requested before. Never blocks.
-     *
-     * @param executor runs the computation
-     */
+    /** Computes the identity by an executor, if it is not known and was not requested before. Never blocks. */
     default void computeOn(Executor executor) {}
 
     /**

@@ -16,21 +16,12 @@ public final class MeterRegistry {
 
     private final InstantSource wallClock;
 
-    /**
-     * Creates a registry without meters.
-     *
-     * @param wallClock the clock for the ends of executions
-     */
+    /** Creates a registry without meters. Its clock tells the ends of executions. */
     public MeterRegistry(InstantSource wallClock) {
         this.wallClock = wallClock;
     }
 
-    /**
-     * Returns the meter of a version.
-     *
-     * @param model the model's key
-     * @return the meter, the same until it is removed
-     */
+    /** Returns the meter of a version, the same until it is removed. */
     public ModelMeter of(String model, long version) {
         Map<Long, ModelMeter> versions = meters.compute(model, (_, before) -> {
             Map<Long, ModelMeter> changed = before == null ? new HashMap<>() : new HashMap<>(before);
@@ -40,12 +31,7 @@ public final class MeterRegistry {
         return requireNonNull(versions.get(version));
     }
 
-    /**
-     * Removes the meters of a model's versions, except for versions that are loaded or in the repository.
-     *
-     * @param model the model's key
-     * @param versions the versions that are loaded or in the repository
-     */
+    /** Removes the meters of a model, except for given versions, which are loaded or in the repository. */
     public void retain(String model, Set<Long> versions) {
         meters.computeIfPresent(model, (_, before) -> {
             Map<Long, ModelMeter> changed = new HashMap<>(before);

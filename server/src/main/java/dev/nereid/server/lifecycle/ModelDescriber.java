@@ -63,11 +63,7 @@ public final class ModelDescriber {
         this.pinned = pinned;
     }
 
-    /**
-     * Estimates the memory of a version, for backends that do not report it.
-     *
-     * @param fileBytes the size of the version's files
-     */
+    /** Estimates the memory of a version by the size of its files, for backends that do not report it. */
     public static long estimatedBytes(long fileBytes) {
         return fileBytes + OVERHEAD_BYTES;
     }
@@ -115,11 +111,7 @@ public final class ModelDescriber {
                 Set.copyOf(required));
     }
 
-    /**
-     * Describes a model that serves.
-     *
-     * @param isKept whether it is never evicted, whatever its configuration says
-     */
+    /** Describes a model that serves, and is never evicted if {@code isKept}. */
     public OnDemandModel describe(String key, NavigableMap<Long, Generation> generations, boolean isKept) {
         NavigableMap<Long, OnDemandModel.Version> versions = new TreeMap<>();
         generations.forEach((version, generation) ->

@@ -270,11 +270,7 @@ public final class ModelEntry {
         return loaded;
     }
 
-    /**
-     * Creates the error of a model that is not known.
-     *
-     * @param ref the model as the client names it
-     */
+    /** Creates the error of a model that is not known, named as by the client. */
     public static InferenceException notFound(ModelRef ref) {
         return new InferenceException(ErrorCode.NOT_FOUND, "Request for unknown model: " + ref + " is not found");
     }

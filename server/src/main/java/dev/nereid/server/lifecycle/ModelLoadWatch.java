@@ -104,12 +104,7 @@ public final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
         return step;
     }
 
-    /**
-     * Returns whether the step goes on that the calling thread performs for a model, whichever thread asks later.
-     *
-     * @param model the model's name
-     * @return {@code true} until the end of the step; always {@code false} if the thread performs none
-     */
+    /** Returns whether the calling thread's step for a model goes on, whichever thread asks; {@code false} for none. */
     public BooleanSupplier currentStep(String model) {
         for (Step step : steps) {
             if (step.thread.equals(Thread.currentThread()) && step.model.equals(model)) {

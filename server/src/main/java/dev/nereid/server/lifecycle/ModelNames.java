@@ -21,11 +21,7 @@ final class ModelNames {
     /** The keys by the names; sets are replaced as a whole. */
     private final ConcurrentHashMap<String, Set<String>> keys = new ConcurrentHashMap<>();
 
-    /**
-     * Creates an empty index.
-     *
-     * @param entries the entries of the models by their keys; safe for use by any thread
-     */
+    /** Creates an empty index of entries by their keys, which are safe for use by any thread. */
     ModelNames(Map<String, ModelEntry> entries) {
         this.entries = entries;
     }

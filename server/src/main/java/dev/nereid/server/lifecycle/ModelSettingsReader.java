@@ -83,11 +83,7 @@ public final class ModelSettingsReader {
         return settings.build();
     }
 
-    /**
-     * Returns the parameters of a configuration, of which none was read.
-     *
-     * @param config a configuration; completion does not change its parameters
-     */
+    /** Returns the parameters of a configuration, of which none was read. Completion does not change them. */
     public static ModelParameters parameters(ModelConfig config) {
         Map<String, String> parameters = new HashMap<>();
         config.getParametersMap().forEach((key, value) -> parameters.put(key, value.getStringValue()));

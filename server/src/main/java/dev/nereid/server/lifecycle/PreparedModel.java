@@ -39,11 +39,7 @@ public record PreparedModel(
         return new PreparedModel(directory, config, configured, hasMaxBatchSize, versions, agents, identity, requirer);
     }
 
-    /**
-     * Returns the same model with a requirer.
-     *
-     * @param changed loads the models that its backend requires
-     */
+    /** Returns the same model with a requirer, which loads the models that its backend requires. */
     public PreparedModel with(ModelRequirer changed) {
         return new PreparedModel(directory, config, configured, hasMaxBatchSize, versions, agents, forcedLoad, changed);
     }

@@ -4,11 +4,7 @@ package dev.nereid.server.lifecycle;
 public final class ReloadRequiredException extends Exception {
     private static final long serialVersionUID = 1L;
 
-    /**
-     * Creates the exception.
-     *
-     * @param reason the obstacle, for clients
-     */
+    /** Creates the exception with the obstacle, for clients. */
     ReloadRequiredException(String reason) {
         super(reason, null, false, false);
     }

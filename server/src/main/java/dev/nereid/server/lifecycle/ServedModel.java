@@ -419,11 +419,7 @@ public final class ServedModel implements AutoCloseable {
         return scheduler.instances().flatMap(InstanceControl::sequenceUse);
     }
 
-    /**
-     * Returns the sequences of this version.
-     *
-     * @param uses the uses of its generations, at least one
-     */
+    /** Returns the sequences of this version, by the uses of its generations, at least one. */
     SequenceStatistics sequences(List<SequenceUse> uses) {
         return new SequenceStatistics(
                 tags(),
@@ -464,12 +460,7 @@ public final class ServedModel implements AutoCloseable {
         scheduler.drain();
     }
 
-    /**
-     * Waits until no request is in flight. More may come, unless it {@linkplain #drain drains}.
-     *
-     * @param nanos how long to wait
-     * @return whether none is in flight
-     */
+    /** Waits until no request is in flight; returns whether none is. More may come, before a {@link #drain}. */
     public boolean awaitIdle(long nanos) throws InterruptedException {
         return scheduler.awaitIdle(nanos);
     }

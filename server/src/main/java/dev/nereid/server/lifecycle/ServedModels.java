@@ -143,11 +143,7 @@ public final class ServedModels implements ModelCatalog, ClientModels {
                 && request.options().sequence().map(Sequence::start).orElse(false);
     }
 
-    /**
-     * Ends the sequence of the same id on the earlier generations of a version: it has started again.
-     *
-     * @param request the request that starts it, which was accepted
-     */
+    /** Ends the sequence of an accepted request on the earlier generations of a version: it has started again. */
     public void startedAgain(InferRequest request, Generation generation) {
         live.startedAgain(request.options().sequence().orElseThrow().id(), generation);
     }
@@ -376,12 +372,7 @@ public final class ServedModels implements ModelCatalog, ClientModels {
         return List.copyOf(all.values());
     }
 
-    /**
-     * Finds the instance that a thread executes.
-     *
-     * @param thread any thread
-     * @return model, version and instance; empty if the thread executes nothing
-     */
+    /** Returns model, version and instance that a thread executes; empty if it executes nothing. */
     public Optional<ExecutingInstance> instanceOn(Thread thread) {
         return live.all().stream()
                 .flatMap(generation -> generation.model().instanceOn(thread).stream())
@@ -409,11 +400,7 @@ public final class ServedModels implements ModelCatalog, ClientModels {
         return counts;
     }
 
-    /**
-     * Abandons the execution on a thread, if there is one.
-     *
-     * @param thread a thread that will not return from it
-     */
+    /** Abandons the execution on a thread, which will not return from it, if there is one. */
     public void abandonExecutionOn(Thread thread) {
         live.all()
                 .forEach(generation -> generation
@@ -512,12 +499,7 @@ public final class ServedModels implements ModelCatalog, ClientModels {
                 .toList();
     }
 
-    /**
-     * Returns the entry of a model.
-     *
-     * @param key the model's {@linkplain ModelKey key}
-     * @return the entry; empty if the model is unknown
-     */
+    /** Returns the entry of a model by its {@linkplain ModelKey key}; empty if the model is unknown. */
     public Optional<ModelEntry> find(String key) {
         return Optional.ofNullable(entries.get(key));
     }

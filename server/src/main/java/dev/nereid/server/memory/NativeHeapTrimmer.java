@@ -112,11 +112,7 @@ public final class NativeHeapTrimmer implements AutoCloseable {
             return of(name -> Linker.nativeLinker().defaultLookup().find(name));
         }
 
-        /**
-         * Finds the heap of a C library.
-         *
-         * @param library the library, which may lack the function
-         */
+        /** Finds the heap of a C library, which may lack the function. */
         @SuppressWarnings("restricted")
         static Optional<NativeHeap> of(SymbolLookup library) {
             try {

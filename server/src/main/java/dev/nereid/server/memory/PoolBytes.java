@@ -46,11 +46,7 @@ final class PoolBytes {
         return pieceSize <= limitFor(pieceSize);
     }
 
-    /**
-     * Counts memory that is to be taken from the system, if the limit allows it.
-     *
-     * @param pieceSize the size of the piece that they are for
-     */
+    /** Counts memory for a piece that is to be taken from the system, if the limit allows it. */
     boolean tryHold(long bytes, long pieceSize) {
         long maximum = limitFor(pieceSize);
         while (true) {

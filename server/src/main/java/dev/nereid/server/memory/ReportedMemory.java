@@ -36,11 +36,7 @@ public final class ReportedMemory {
     /** When the last refresh began; written by the thread that begins one. */
     private volatile long begunNanos;
 
-    /**
-     * Creates the memory of a version that was loaded.
-     *
-     * @param nanos when the backend reported it
-     */
+    /** Creates the memory of a version, which its backend reported at a time after the load. */
     public ReportedMemory(List<MemoryUsage> reported, long nanos) {
         latest = List.copyOf(reported);
         begunNanos = nanos;
@@ -60,12 +56,7 @@ public final class ReportedMemory {
         return sum;
     }
 
-    /**
-     * Begins a refresh, if one is due.
-     *
-     * @param nanos the time, on the scale of the creation
-     * @return whether the caller refreshes, and ends by {@link #end}
-     */
+    /** Begins a refresh, if one is due; returns whether the caller refreshes, and ends by {@link #end}. */
     public boolean begin(long nanos) {
         if (nanos - begunNanos < MIN_AGE_NANOS || !phase.compareAndSet(Phase.NONE, Phase.QUEUED)) {
             return false;

@@ -117,12 +117,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         mapped = List.copyOf(mappings);
     }
 
-    /**
-     * Returns the default limit of idle memory.
-     *
-     * @param limit the limit of the pool, in bytes
-     * @return an eighth of it, and at most {@link #DEFAULT_IDLE_LIMIT}
-     */
+    /** Returns the default limit of idle memory: an eighth of the pool's, at most {@link #DEFAULT_IDLE_LIMIT}. */
     public static long idleLimit(long limit) {
         return Math.min(DEFAULT_IDLE_LIMIT, limit / IDLE_PART);
     }

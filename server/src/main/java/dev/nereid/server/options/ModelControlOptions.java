@@ -51,12 +51,7 @@ public record ModelControlOptions(
         }
     }
 
-    /**
-     * Returns whether a model is to be loaded at the start by its name.
-     *
-     * @param model the model's name
-     * @return whether it, or every model, is named
-     */
+    /** Returns whether a model, or every model, is to be loaded at the start by its name. */
     public boolean isStartupModel(String model) {
         return startupModels.contains(model) || startupModels.contains(ALL);
     }
