@@ -61,16 +61,16 @@ public final class BatchTensors {
 
     /** Checks the batch inputs and outputs of a configuration, after its inputs and outputs were checked. */
     static void check(ModelConfig config) {
-        Check check = new Check(config);
+        Declared declared = new Declared(config);
         Set<String> derived = new HashSet<>();
         for (inference.BatchInput input : config.getBatchInputList()) {
-            check.source(source(config, input));
-            check.checkInput(of(config, input), derived);
+            declared.source(source(config, input));
+            declared.checkInput(of(config, input), derived);
         }
         Set<String> cut = new HashSet<>();
         for (inference.BatchOutput output : config.getBatchOutputList()) {
-            TensorSpec source = check.source(source(config, output));
-            check.checkOutput(of(config, output), source, cut);
+            TensorSpec source = declared.source(source(config, output));
+            declared.checkOutput(of(config, output), source, cut);
         }
     }
 
@@ -109,13 +109,13 @@ public final class BatchTensors {
     }
 
     /** The inputs and outputs of a configuration, with which its batch inputs and batch outputs are compared. Immutable. */
-    private static final class Check {
+    private static final class Declared {
         private final Map<String, TensorSpec> inputs = new LinkedHashMap<>();
         private final Map<String, TensorSpec> outputs = new LinkedHashMap<>();
         private final boolean batches;
         private final String end;
 
-        private Check(ModelConfig config) {
+        private Declared(ModelConfig config) {
             for (ModelInput input : config.getInputList()) {
                 inputs.put(input.getName(), TensorSpecs.of(input));
             }

@@ -194,8 +194,6 @@ public final class AgentChain {
 
     /** Services of the server for one agent of one load. Safe for use by any thread; its lock guards its directory. */
     static final class LoadContext implements AgentContext {
-        private static final Logger LOG = LoggerFactory.getLogger(LoadContext.class);
-
         private final String agent;
         private final String model;
         private final Map<String, String> parameters;

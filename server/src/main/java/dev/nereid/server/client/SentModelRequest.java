@@ -153,8 +153,6 @@ final class SentModelRequest implements ResponseObserver {
      *     request in flight to this flow
      */
     private record ObserverFlow(Supplier<@Nullable ModelResponseObserver> observer) implements ResponseFlow {
-        private static final Logger LOG = LoggerFactory.getLogger(ObserverFlow.class);
-
         @Override
         public boolean isOpen() {
             try {

@@ -18,7 +18,7 @@ final class UnloadedModels {
     @GuardedBy("lock")
     private final LinkedHashSet<String> keys = new LinkedHashSet<>();
 
-    /** Creates an empty set for so many keys. */
+    /** Creates an empty set for at most so many keys. */
     UnloadedModels(int max) {
         this.max = max;
     }

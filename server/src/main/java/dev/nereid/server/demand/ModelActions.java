@@ -18,7 +18,7 @@ public interface ModelActions {
         return List.of(model);
     }
 
-    /** Unloads a model, unless something uses it. Its memory is free when its generations are closed. */
+    /** Unloads a model, unless something uses it; tells whether it did. Memory is free when its generations are closed. */
     CompletionStage<Boolean> evict(String model);
 
     /** Returns how loaded models are used at this moment, in no order. */

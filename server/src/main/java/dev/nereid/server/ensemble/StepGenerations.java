@@ -40,6 +40,7 @@ import org.slf4j.LoggerFactory;
  * never blocks.
  */
 final class StepGenerations implements StepModels {
+    private static final Logger LOG = LoggerFactory.getLogger(StepGenerations.class);
     private final ServedModels models;
     private final CallChain callers;
     private final List<ModelRef> steps;
@@ -218,8 +219,6 @@ final class StepGenerations implements StepModels {
 
     /** The generations of the steps of one request, with a lease on each. Immutable. */
     private static final class PinnedGenerations implements PinnedModels {
-        private static final Logger LOG = LoggerFactory.getLogger(PinnedGenerations.class);
-
         private final List<Generation> generations;
         private final EnsembleIdentity identity;
 

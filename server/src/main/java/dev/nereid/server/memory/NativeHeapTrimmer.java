@@ -25,6 +25,7 @@ import org.slf4j.LoggerFactory;
  * of the time.
  */
 public final class NativeHeapTrimmer implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(NativeHeapTrimmer.class);
     private static final long DELAY_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** The pause after a trim is at least so many times as long as the trim. */
@@ -98,7 +99,6 @@ public final class NativeHeapTrimmer implements AutoCloseable {
 
     /** The heap of the C library, from which backends and the JVM allocate. Immutable; safe for use by any thread. */
     static final class NativeHeap {
-        private static final Logger LOG = LoggerFactory.getLogger(NativeHeap.class);
         private static final String FUNCTION = "malloc_trim";
 
         private final MethodHandle trim;

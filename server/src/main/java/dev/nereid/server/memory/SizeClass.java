@@ -252,7 +252,7 @@ final class SizeClass {
      * One arena that holds up to 64 pieces of one size. Guarded by the lock of its size class, except the memory itself,
      * which belongs to the holder of the piece.
      */
-    private static final class Slab {
+    static final class Slab {
         /** One bit of a {@code long} for each piece. */
         static final int MAX_PIECES = Long.SIZE;
 
