@@ -90,17 +90,33 @@ final class RequestSubmitter implements Continuations.Target {
         ScheduledRequest request = new ScheduledRequest(
                 model, order, call == null ? checked : ending(checked, call), observer, checked.arrivedNanos());
         try {
-            schedule(request, observer, call);
+            Continuations scope = Continuations.current();
+            if (admit(request, observer, call, scope.isOpen())) {
+                if (scope.isOpen()) {
+                    scope.add(this, request);
+                } else if (cache == null || !queue.isOpen()) {
+                    enqueueNow(request, true);
+                } else {
+                    cache.submit(request);
+                }
+            }
         } catch (Throwable e) { // such as the end of the stack of a plugin that submits the request
             request.failUnqueued(e);
         }
         return request;
     }
 
-    /** Refuses, queues or executes a request, or looks it up in the cache. */
-    private void schedule(ScheduledRequest request, ResponseObserver observer, WaitingCalls.@Nullable Call call) {
-        Continuations scope = Continuations.current();
-        if (!scope.isOpen()) { // requests that follow from one batch are queued together, and read the clock then
+    /**
+     * Counts a request, or refuses it.
+     *
+     * @param together whether it is queued with others that follow from one batch, which read the clock then
+     */
+    private boolean admit(
+            ScheduledRequest request,
+            ResponseObserver observer,
+            WaitingCalls.@Nullable Call call,
+            boolean together) {
+        if (!together) {
             request.queuedAt(model.nanoTime().getAsLong());
         }
         CheckedRequest checked = request.checked();
@@ -109,11 +125,11 @@ final class RequestSubmitter implements Continuations.Target {
         RequestAdmission.Verdict verdict = model.admission().enter(bytes, isPart);
         if (verdict != RequestAdmission.Verdict.ADMITTED) {
             request.refuse(SchedulerErrors.refusal(checked, verdict, queue.isStopped()));
-            return;
+            return false;
         }
         request.admitted(bytes, isPart);
         if (call != null && !mayWait(call, request)) {
-            return;
+            return false;
         }
         // Memory of a client or device may have to be copied, and large outputs cleared.
         if (observer.isLong()
@@ -122,13 +138,7 @@ final class RequestSubmitter implements Continuations.Target {
                 || outputTracker.isLarge(bytes)) {
             request.requireInstanceThread();
         }
-        if (scope.isOpen()) {
-            scope.add(this, request);
-        } else if (cache == null || !queue.isOpen()) {
-            enqueueNow(request, true);
-        } else {
-            cache.submit(request);
-        }
+        return true;
     }
 
     /** Returns the call of a request that executions wait for; {@code null} for any other, such as a client's. */

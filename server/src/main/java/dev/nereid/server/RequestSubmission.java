@@ -23,6 +23,7 @@ import dev.nereid.spi.ErrorCode;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -145,11 +146,16 @@ final class RequestSubmission implements Submission {
         try {
             generation.used(arrivedNanos);
             RequestChecks.checkCallers(request.options().callers(), generation.key());
+            ServedModel model = generation.model();
+            CheckedRequest checked = check(model, request, observer, arrivedNanos);
+            if (checked == null) {
+                return Cancellation.NONE;
+            }
             if (!models.startsOverReload(request)) {
-                return submit(generation.model(), request, observer, arrivedNanos);
+                return model.submit(checked, observer);
             }
             StartObserver start = new StartObserver(observer, () -> models.startedAgain(request, generation));
-            Cancellation cancellation = submit(generation.model(), request, start, arrivedNanos);
+            Cancellation cancellation = model.submit(checked, start);
             start.submitted();
             return cancellation;
         } catch (InferenceException e) {
@@ -159,22 +165,23 @@ final class RequestSubmission implements Submission {
         }
     }
 
-    private Cancellation submit(ServedModel model, InferRequest request, ResponseObserver observer, long arrivedNanos) {
-        CheckedRequest checked;
+    /** Returns a request that is ready for its model; {@code null} if it was refused. */
+    private @Nullable CheckedRequest check(
+            ServedModel model, InferRequest request, ResponseObserver observer, long arrivedNanos) {
         InferRequest owned = request;
         try {
             owned = OwnedStrings.of(request, memory);
-            checked = model.check(owned, arrivedNanos);
+            return model.check(owned, arrivedNanos);
         } catch (InferenceException e) {
-            return refused(owned, observer, e);
+            refuse(owned, observer, e);
         } catch (RuntimeException e) {
             LOG.atError()
                     .addKeyValue("model", request.model())
                     .setCause(e)
                     .log("request check failed (model '{}')", request.model());
-            return refused(owned, observer, new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
+            refuse(owned, observer, new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
         }
-        return model.submit(checked, observer);
+        return null;
     }
 
     private Cancellation refused(InferRequest request, ResponseObserver observer, InferenceException error) {

@@ -73,7 +73,7 @@ final class InferExchange {
     void start() {
         http.closeHandler(closed -> onClientClosed());
         request.handler(this::receive);
-        request.endHandler(end -> submit());
+        request.endHandler(this::submit);
     }
 
     private void receive(Buffer chunk) {
@@ -112,7 +112,7 @@ final class InferExchange {
         }
     }
 
-    private void submit() {
+    private void submit(Void end) {
         if (refused) {
             return;
         }
@@ -131,7 +131,7 @@ final class InferExchange {
         RequestMemory memory =
                 new RequestMemory(handler.server().memory(), handler.server().sharedMemory());
         if (!isLong) {
-            prepare(memory).run();
+            infer(prepare(memory), memory);
         } else {
             isReadOnWorker = true;
             if (!handler.loop().executeOnWorker(() -> prepareOnWorker(memory))) {
@@ -151,55 +151,60 @@ final class InferExchange {
 
     /** Reads a long text, on a worker. */
     private void prepareOnWorker(RequestMemory memory) {
-        Runnable next = prepare(memory);
-        if (!handler.loop().execute(() -> resume(memory, next))) {
+        Prepared prepared = prepare(memory);
+        if (!handler.loop().execute(() -> resume(prepared, memory))) {
             memory.run();
             body.close();
         }
     }
 
-    private void resume(RequestMemory memory, Runnable next) {
+    private void resume(Prepared prepared, RequestMemory memory) {
         isReadOnWorker = false;
         if (refused) {
             memory.run();
             body.close();
         } else {
-            next.run();
+            infer(prepared, memory);
         }
     }
 
-    /**
-     * Reads the body.
-     *
-     * @return the next step, for the event loop
-     */
-    private Runnable prepare(RequestMemory memory) {
+    /** A body that was read, or not. */
+    private sealed interface Prepared {}
+
+    private record Read(InferRequest request, InferRequestBody body) implements Prepared {}
+
+    private record Unreadable(Throwable error) implements Prepared {}
+
+    private Prepared prepare(RequestMemory memory) {
         try {
             InferRequestBody read = read(memory);
-            InferRequest inferRequest = toInferRequest(read, memory);
-            return () -> infer(inferRequest, read, memory);
-        } catch (InferenceException e) {
-            memory.run();
-            return () -> refuse(e);
+            return new Read(toInferRequest(read, memory), read);
         } catch (RuntimeException | Error e) {
             memory.run();
-            return () -> fail(e);
+            return new Unreadable(e);
         }
     }
 
-    private void infer(InferRequest inferRequest, InferRequestBody read, RequestMemory memory) {
-        ContentCoding coding = ContentCoding.forResponse(request.getHeader(HttpHeaders.ACCEPT_ENCODING));
-        InferResponseObserver observer = new InferResponseObserver(
-                handler,
-                request,
-                model,
-                inferRequest.id(),
-                new ResponseFormat(read.outputs(), coding, memory, read.repeated()));
-        try {
-            cancellation = handler.server().infer(inferRequest, observer);
-        } catch (RuntimeException | Error e) { // the server owns the memory
-            memory.releaseRegistrations();
-            fail(e);
+    /** Submits the request, or responds with its error. */
+    private void infer(Prepared prepared, RequestMemory memory) {
+        switch (prepared) {
+            case Unreadable(InferenceException error) -> refuse(error);
+            case Unreadable(Throwable error) -> fail(error);
+            case Read(InferRequest read, InferRequestBody content) -> {
+                ContentCoding coding = ContentCoding.forResponse(request.getHeader(HttpHeaders.ACCEPT_ENCODING));
+                InferResponseObserver observer = new InferResponseObserver(
+                        handler,
+                        request,
+                        model,
+                        read.id(),
+                        new ResponseFormat(content.outputs(), coding, memory, content.repeated()));
+                try {
+                    cancellation = handler.server().infer(read, observer);
+                } catch (RuntimeException | Error e) { // the server owns the memory
+                    memory.releaseRegistrations();
+                    fail(e);
+                }
+            }
         }
     }
 

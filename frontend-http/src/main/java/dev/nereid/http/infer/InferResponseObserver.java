@@ -14,10 +14,7 @@ import dev.nereid.http.json.JsonWriter;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
-import java.util.Optional;
 import java.util.concurrent.CancellationException;
-import java.util.concurrent.atomic.AtomicReference;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -63,7 +60,13 @@ final class InferResponseObserver implements ResponseObserver {
             }
             return;
         }
-        respondOnEventLoop(response, null);
+        if (format.bytesToWrite(response) > handler.limits().maxInlineBytes()) {
+            writeOnWorker(response);
+        } else if (handler.isOnEventLoop()) {
+            write(response);
+        } else if (!handler.loop().execute(() -> write(response))) {
+            response.close();
+        }
     }
 
     @Override
@@ -99,25 +102,29 @@ final class InferResponseObserver implements ResponseObserver {
     }
 
     private void fail(InferenceException error) {
-        respondOnEventLoop(null, RequestFailures.fail(handler.server(), id, model, error));
-    }
-
-    private void respondOnEventLoop(@Nullable InferResponse response, @Nullable InferenceException error) {
-        if (response != null && format.bytesToWrite(response) > handler.limits().maxInlineBytes()) {
-            writeOnWorker(response);
-        } else if (handler.isOnEventLoop()) {
-            respond(response, error);
-        } else if (!handler.loop().execute(() -> respond(response, error)) && response != null) {
-            response.close();
+        InferenceException failure = RequestFailures.fail(handler.server(), id, model, error);
+        if (handler.isOnEventLoop()) {
+            send(failure);
+        } else {
+            handler.loop().execute(() -> send(failure));
         }
     }
 
-    private void respond(@Nullable InferResponse response, @Nullable InferenceException error) {
+    private void send(InferenceException failure) {
         format.memory().releaseRegistrations();
-        if (response != null) {
-            send(response, () -> handler.writer().write(http, response, format));
-        } else if (error != null) {
-            HttpErrors.sendOrAbort(request, () -> HttpErrors.send(http, error, ContentTypes.TEXT));
+        HttpErrors.sendOrAbort(request, () -> HttpErrors.send(http, failure, ContentTypes.TEXT));
+    }
+
+    private void write(InferResponse response) {
+        format.memory().releaseRegistrations();
+        if (http.closed()) {
+            response.close();
+            return;
+        }
+        try {
+            handler.writer().write(http, response, format);
+        } catch (RuntimeException | Error e) {
+            fail(response, failure(e));
         }
     }
 
@@ -130,49 +137,40 @@ final class InferResponseObserver implements ResponseObserver {
 
     private void writeJson(InferResponse response) {
         JsonChunks text = new JsonChunks(http::closed, handler.jsonMemory());
-        AtomicReference<InferResponseWriter.Written> written = new AtomicReference<>();
-        Optional<Failure> failure = attempt(() -> {
+        Runnable next;
+        InferResponseWriter.Written written = null;
+        try {
             JsonWriter json = new JsonWriter(text);
             long binaryBytes = new InferResponseJson(json).write(response, format.outputs());
             json.flush();
-            written.set(InferResponseWriter.collect(response, format, text, binaryBytes));
-        });
+            InferResponseWriter.Written body = InferResponseWriter.collect(response, format, text, binaryBytes);
+            written = body;
+            next = () -> send(response, body);
+        } catch (RuntimeException | Error e) {
+            Failure failure = failure(e);
+            next = () -> fail(response, failure);
+        }
         text.close(); // chunks that were not collected
-        InferResponseWriter.Written body = written.get();
-        boolean accepted = body == null
-                ? handler.loop().execute(() -> fail(response, failure.orElseThrow()))
-                : handler.loop().execute(() -> sendWritten(response, body));
-        if (!accepted) {
+        if (!handler.loop().execute(next)) {
             response.close();
-            if (body != null) {
-                body.body().close();
+            if (written != null) {
+                written.body().close();
             }
         }
     }
 
-    private void sendWritten(InferResponse response, InferResponseWriter.Written written) {
+    private void send(InferResponse response, InferResponseWriter.Written written) {
         format.memory().releaseRegistrations();
         if (http.closed()) {
             written.body().close();
-        }
-        send(response, () -> {
-            boolean sent = false;
-            try {
-                handler.writer().send(request, response, format, written);
-                sent = true;
-            } finally {
-                if (!sent) {
-                    written.body().close();
-                }
-            }
-        });
-    }
-
-    private void send(InferResponse response, Runnable writing) {
-        if (http.closed()) {
             response.close();
-        } else {
-            attempt(writing).ifPresent(failure -> fail(response, failure));
+            return;
+        }
+        try {
+            handler.writer().send(request, response, format, written);
+        } catch (RuntimeException | Error e) {
+            written.body().close();
+            fail(response, failure(e));
         }
     }
 
@@ -190,20 +188,17 @@ final class InferResponseObserver implements ResponseObserver {
      */
     private record Failure(InferenceException error, CharSequence contentType) {}
 
-    private Optional<Failure> attempt(Runnable writing) {
-        try {
-            writing.run();
-            return Optional.empty();
-        } catch (CancellationException e) { // the client is gone
-            return Optional.of(new Failure(JsonFields.internal("request was cancelled"), ContentTypes.TEXT));
-        } catch (InferenceException e) {
-            return Optional.of(new Failure(e, ContentTypes.TEXT));
-        } catch (OutOfMemoryError e) { // most likely caused by the text, though other threads allocate too
-            return Optional.of(
-                    new Failure(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY), ContentTypes.JSON));
-        } catch (RuntimeException | Error e) {
-            LOG.atError().addKeyValue("model", model).setCause(e).log("response not written");
-            return Optional.of(new Failure(JsonFields.internal("internal error"), ContentTypes.JSON));
-        }
+    private Failure failure(Throwable thrown) {
+        return switch (thrown) {
+            case CancellationException _ -> // the client is gone
+                new Failure(JsonFields.internal("request was cancelled"), ContentTypes.TEXT);
+            case InferenceException e -> new Failure(e, ContentTypes.TEXT);
+            case OutOfMemoryError _ -> // most likely caused by the text, though other threads allocate too
+                new Failure(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY), ContentTypes.JSON);
+            default -> {
+                LOG.atError().addKeyValue("model", model).setCause(thrown).log("response not written");
+                yield new Failure(JsonFields.internal("internal error"), ContentTypes.JSON);
+            }
+        };
     }
 }

@@ -509,7 +509,7 @@ final class BackendRequest extends CheckedRequestView
         }
         delivered = true;
         try {
-            scheduled().deliver(event);
+            scheduled().delivery().deliver(event);
         } catch (RuntimeException e) { // the other requests complete all the same
             scheduled().log("completion of request failed", e);
         }

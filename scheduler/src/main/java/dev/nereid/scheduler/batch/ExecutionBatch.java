@@ -653,38 +653,42 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         if (!ENDED.compareAndSet(this, false, true)) {
             return;
         }
-        try {
-            endOnce(failure, nowNanos);
-        } finally {
-            EndActions deferred = afterwards;
-            if (deferred != null) {
-                deferred.run();
-            }
-        }
-    }
-
-    private void endOnce(ResponseEvent.@Nullable Failure failure, long calledNanos) {
-        OutputFences pending = fences;
-        deliversPending = pending != null && failure == null && mayBePending();
         boolean computed = true;
-        long nowNanos = calledNanos;
-        if (pending != null && !deliversPending) {
-            computed = await(pending);
-            nowNanos = calledNanos + awaitedNanos;
-        }
-        ExecutionTally tally = new ExecutionTally(
-                startNanos, inputsMarked ? inputsNanos : startNanos, outputsMarked ? outputsNanos : nowNanos, nowNanos);
-        tally.ranOn(first.device());
         boolean cut = false;
         try {
+            computed = awaitOutputs(failure == null);
             if (failure == null) {
-                tally.executed(items());
                 cutStates();
             }
             cut = true;
         } finally { // no other thread would complete the requests
-            complete(cut ? failure : statesNotCut(), computed, tally, nowNanos);
+            long endNanos = nowNanos + awaitedNanos;
+            try {
+                complete(cut ? failure : statesNotCut(), computed, tally(failure == null, endNanos), endNanos);
+            } finally {
+                EndActions deferred = afterwards;
+                if (deferred != null) {
+                    deferred.run();
+                }
+            }
         }
+    }
+
+    /** Waits for pending outputs, unless they may be delivered. Returns whether the work of the devices succeeded. */
+    private boolean awaitOutputs(boolean succeeded) {
+        OutputFences pending = fences;
+        deliversPending = pending != null && succeeded && mayBePending();
+        return pending == null || deliversPending || await(pending);
+    }
+
+    private ExecutionTally tally(boolean succeeded, long nowNanos) {
+        ExecutionTally tally = new ExecutionTally(
+                startNanos, inputsMarked ? inputsNanos : startNanos, outputsMarked ? outputsNanos : nowNanos, nowNanos);
+        tally.ranOn(first.device());
+        if (succeeded) {
+            tally.executed(items());
+        }
+        return tally;
     }
 
     private ResponseEvent.Failure statesNotCut() {

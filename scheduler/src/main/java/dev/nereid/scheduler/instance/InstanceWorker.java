@@ -389,31 +389,26 @@ public final class InstanceWorker implements Runnable {
      * wake-up of the instance's own thread costs more than most short executions.
      */
     private void runDirectly() {
-        int batches = 1;
         try {
-            while (runDirectly(batches < MAX_DIRECT_BATCHES)) {
-                batches++;
+            boolean more = true;
+            for (int batches = 1; more; batches++) {
+                boolean succeeded = false;
+                try {
+                    succeeded = execute(true);
+                } finally { // whatever happened: the instance has no other thread
+                    more = source.finishDirectRun(handle, succeeded && mayGoOn(batches));
+                }
             }
         } finally { // as in workAndContinue
             Continuations.current().run();
         }
     }
 
-    /** Executes the batch of the handle on a submitting thread; returns whether it took another one. */
-    private boolean runDirectly(boolean mayGoOn) {
-        boolean succeeded = false;
-        boolean more;
-        try {
-            succeeded = execute(true);
-        } finally { // whatever happened: the instance has no other thread
-            more = source.finishDirectRun(
-                    handle,
-                    mayGoOn
-                            && succeeded
-                            && policy.areTrusted()
-                            && !Continuations.current().hasExecution());
-        }
-        return more;
+    /** Returns whether a submitting thread may execute another batch after some. */
+    private boolean mayGoOn(int batches) {
+        return batches < MAX_DIRECT_BATCHES
+                && policy.areTrusted()
+                && !Continuations.current().hasExecution();
     }
 
     /**

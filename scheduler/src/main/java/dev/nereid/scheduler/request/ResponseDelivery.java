@@ -160,15 +160,12 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
         return opened != null && !opened.isEnded();
     }
 
-    /**
-     * Delivers the terminal response, after the cancel actions.
-     *
-     * @param actions the cancel actions of the backend; {@code null} for none
-     */
-    void deliver(ResponseEvent event, @Nullable CancelActions actions) {
+    /** Delivers the settled terminal response, after running cancel actions and after responses ordered before it. */
+    public void deliver(ResponseEvent event) {
         if (listener != null) {
             listener.completed(event);
         }
+        CancelActions actions = request.cancelActions();
         if (actions == null) {
             sendTerminal(event);
             return;
@@ -184,12 +181,13 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     }
 
     void sendTerminal(ResponseEvent event) {
-        ResponseEvent terminal = place < 0 ? event : new ResponseEvent.Terminal(event);
         ResponseChannel opened = channel;
-        if (opened == null) {
-            send(terminal);
+        if (opened != null) {
+            opened.sendTerminal(place < 0 ? event : new ResponseEvent.Terminal(event));
+        } else if (place < 0) {
+            sendNow(event);
         } else {
-            opened.sendTerminal(terminal);
+            send(new ResponseEvent.Terminal(event));
         }
     }
 

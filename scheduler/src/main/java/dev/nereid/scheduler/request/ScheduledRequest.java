@@ -494,7 +494,7 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         tally.ranOn(device());
         count(event, tally);
         model.meter().record(tally);
-        deliver(event);
+        delivery.deliver(event);
     }
 
     /**
@@ -535,9 +535,10 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         }
     }
 
-    /** Delivers a settled event, after running cancel actions and after responses ordered before it. */
-    public void deliver(ResponseEvent event) {
-        delivery.deliver(event, cancellation.existing());
+    /** Returns the cancel actions of the backend; {@code null} if there are none. */
+    @Nullable
+    CancelActions cancelActions() {
+        return cancellation.existing();
     }
 
     public ModelScope model() {
