@@ -3,14 +3,14 @@ package dev.nereid.scheduler;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.instance.Instance;
-import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.queue.SequenceUse;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Controls the instances of one scheduler: warm-up, replacement and watch. Safe for use by any thread. */
+/** Controls the instances of one scheduler: warm-up, replacement and watch. An ensemble has none. Safe for use by any thread. */
 public interface InstanceControl {
     /**
      * Waits until every instance has executed its warm-up; each takes requests from then on. Blocks: called on a
@@ -34,7 +34,7 @@ public interface InstanceControl {
      *     old ones serve on
      * @throws InterruptedException if the thread is interrupted during the warm-up; has the same effect as a failure
      */
-    void replace(List<Instance> added, Collection<Instance> removed, List<WarmupSample> warmup)
+    void replace(List<Instance> added, Collection<Instance> removed, List<Warmup.Sample> warmup)
             throws InterruptedException;
 
     /**

@@ -4,7 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ModelSettings;
@@ -28,7 +28,7 @@ public record ModelPlan(
         BatchingPolicy policy,
         ExecutionTraits backend,
         Optional<BatchingStrategy> strategy,
-        List<WarmupSample> warmup,
+        List<Warmup.Sample> warmup,
         AdmissionLimits limits,
         boolean iterative,
         Optional<SequencePlan> sequences) {
@@ -83,7 +83,7 @@ public record ModelPlan(
      *
      * @param samples the samples that each instance executes before its first request, in this order
      */
-    public ModelPlan with(List<WarmupSample> samples) {
+    public ModelPlan with(List<Warmup.Sample> samples) {
         return new ModelPlan(settings, policy, backend, strategy, samples, limits, iterative, sequences);
     }
 

@@ -15,7 +15,6 @@ import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.StrategyBatcher;
-import dev.nereid.scheduler.client.InstanceUse;
 import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.client.WaitingCalls;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
@@ -26,7 +25,6 @@ import dev.nereid.scheduler.instance.InstanceThreads;
 import dev.nereid.scheduler.instance.InstanceWorker;
 import dev.nereid.scheduler.instance.ModelReadiness;
 import dev.nereid.scheduler.instance.Warmup;
-import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.instance.WorkerGroup;
 import dev.nereid.scheduler.memory.OutputIntegrity;
 import dev.nereid.scheduler.queue.ModelQueue;
@@ -218,7 +216,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         queue.endHold();
     }
 
-    private WorkerGroup firstGroup(List<Instance> instances, List<WarmupSample> warmup) {
+    private WorkerGroup firstGroup(List<Instance> instances, List<Warmup.Sample> warmup) {
         try {
             return group(instances, warmup);
         } catch (RuntimeException e) { // this scheduler is never closed
@@ -227,7 +225,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         }
     }
 
-    private WorkerGroup group(List<Instance> instances, List<WarmupSample> warmup) {
+    private WorkerGroup group(List<Instance> instances, List<Warmup.Sample> warmup) {
         return WorkerGroup.of(scope, instances, traits, queue::source, executions, warmup);
     }
 
@@ -305,7 +303,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     }
 
     @Override
-    public void replace(List<Instance> added, Collection<Instance> removed, List<WarmupSample> warmup)
+    public void replace(List<Instance> added, Collection<Instance> removed, List<Warmup.Sample> warmup)
             throws InterruptedException {
         WorkerGroup group;
         try {
@@ -568,7 +566,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         }
 
         @Override
-        public List<InstanceUse> uses() {
+        public List<WaitingCalls.InstanceUse> uses() {
             return threads.servingWorkers().stream()
                     .filter(worker -> !worker.isRetired() && !worker.isGone())
                     .map(InstanceWorker::use)

@@ -22,7 +22,7 @@ import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ResponseOrder;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
-import dev.nereid.scheduler.request.StepObserver;
+import dev.nereid.scheduler.statistics.StepObserver;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -112,10 +112,7 @@ final class RequestSubmitter implements Continuations.Target {
      * @param together whether it is queued with others that follow from one batch, which read the clock then
      */
     private boolean admit(
-            ScheduledRequest request,
-            ResponseObserver observer,
-            WaitingCalls.@Nullable Call call,
-            boolean together) {
+            ScheduledRequest request, ResponseObserver observer, WaitingCalls.@Nullable Call call, boolean together) {
         if (!together) {
             request.queuedAt(model.nanoTime().getAsLong());
         }

@@ -29,7 +29,7 @@ import java.util.function.LongSupplier;
  */
 public record SchedulerEnvironment(
         TensorMemory memory,
-        SchedulerClocks clocks,
+        Clocks clocks,
         Optional<CacheAccess> cache,
         AdmissionCounts admission,
         ExecutionLimiter rateLimiter,
@@ -61,7 +61,7 @@ public record SchedulerEnvironment(
     public SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, Timer timer) {
         this(
                 memory,
-                new SchedulerClocks(nanoTime, InstantSource.system(), timer),
+                new Clocks(nanoTime, InstantSource.system(), timer),
                 Optional.empty(),
                 new AdmissionCounts(AdmissionLimits.NONE),
                 ExecutionLimiter.OFF,
@@ -129,5 +129,19 @@ public record SchedulerEnvironment(
     public SchedulerEnvironment with(Refusals changed) {
         return new SchedulerEnvironment(
                 memory, clocks, cache, admission, rateLimiter, supervision, schedulerDelay, changed, calls);
+    }
+
+    /**
+     * The clocks and the timer of schedulers. Immutable.
+     *
+     * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
+     * @param timer runs the timeouts of waiting requests, on the same clock as {@code nanoTime}
+     */
+    public record Clocks(LongSupplier nanoTime, InstantSource wallClock, Timer timer) {
+        public Clocks {
+            requireNonNull(nanoTime, "nanoTime");
+            requireNonNull(wallClock, "wallClock");
+            requireNonNull(timer, "timer");
+        }
     }
 }

@@ -7,11 +7,9 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.instance.Instance;
-import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.scheduler.rate.RateLimitRegistration;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
-import dev.nereid.scheduler.rate.RateResource;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
@@ -218,12 +216,12 @@ final class AbandonTest {
     @Test
     void completesRequestsThatWaitForAPermit() {
         RateLimiter limiter = new RateLimiter(List.of());
-        RateProfile all = new RateProfile(1, List.of(new RateResource("R", true, 1)));
+        RateProfile all = new RateProfile(1, List.of(new RateProfile.Resource("R", true, 1)));
         RateLimitRegistration held = limiter.register(Device.CPU, all);
         held.stage(() -> {});
         ModelScheduler scheduler = ModelScheduler.start(
                 new ModelPlan(model(false), BatchingPolicy.NONE),
-                List.of(new Instance("i0", Device.CPU, instance, all, ThreadPlacement.ANYWHERE)),
+                List.of(new Instance("i0", Device.CPU, instance, all, Instance.ThreadPlacement.ANYWHERE)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer).with(limiter));
         RecordingObserver observer = submit(scheduler, "a");
         Threads.await("an instance waits", () -> limiter.waiting() > 0);

@@ -11,7 +11,6 @@ import dev.nereid.api.statistics.ResponseStatistics;
 import dev.nereid.api.statistics.Timing;
 import dev.nereid.scheduler.instance.InstanceWorker;
 import dev.nereid.scheduler.instance.Warmup;
-import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.queue.QueuePolicy;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.scheduler.statistics.ModelMeter;
@@ -397,7 +396,7 @@ final class CountingTest {
     void countsNoWarmup() {
         try (Execution execution = of(COPY, FakeInstance::copy)) {
             InstanceWorker worker = execution.scheduler.workers.getFirst();
-            WarmupSample sample = new WarmupSample(
+            Warmup.Sample sample = new Warmup.Sample(
                     "s",
                     3,
                     () -> List.of(

@@ -4,7 +4,6 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.InstanceAvailability;
-import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.Device;
@@ -51,7 +50,14 @@ public final class FakeInstance implements ModelInstance {
     /** Returns a new instance for a scheduler, of which this is the backend's object. It runs anywhere. */
     public Instance as(String name, Device device, RateProfile rate) {
         Instance created = new Instance(
-                name, device, Optional.empty(), this, rate, ThreadPlacement.ANYWHERE, availability, this::close);
+                name,
+                device,
+                Optional.empty(),
+                this,
+                rate,
+                Instance.ThreadPlacement.ANYWHERE,
+                availability,
+                this::close);
         scheduled = created;
         return created;
     }

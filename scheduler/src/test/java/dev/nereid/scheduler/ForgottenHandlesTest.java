@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.nereid.scheduler.batch.BatchPlanner;
-import dev.nereid.scheduler.handle.EndableSender;
 import dev.nereid.scheduler.handle.PluginHandles;
 import dev.nereid.scheduler.handle.Reachability;
 import dev.nereid.scheduler.instance.ExecutionTraits;
@@ -387,7 +386,7 @@ final class ForgottenHandlesTest {
         PluginHandles handles = new PluginHandles(Runnable::run, this::report);
         Reachability inputs = new Reachability();
         WeakReference<InputLease> lease = endedLease(handles, inputs);
-        WeakReference<EndableSender> sender = endedSender(handles, inputs);
+        WeakReference<PluginHandles.EndableSender> sender = endedSender(handles, inputs);
 
         try {
             awaitCollected(() -> lease.refersTo(null) && sender.refersTo(null));
@@ -405,10 +404,10 @@ final class ForgottenHandlesTest {
     }
 
     /** Ends a sender of which nothing is left then. */
-    private static WeakReference<EndableSender> endedSender(PluginHandles handles, Reachability inputs) {
-        EndableSender sender = (EndableSender) Proxy.newProxyInstance(
-                EndableSender.class.getClassLoader(),
-                new Class<?>[] {EndableSender.class},
+    private static WeakReference<PluginHandles.EndableSender> endedSender(PluginHandles handles, Reachability inputs) {
+        PluginHandles.EndableSender sender = (PluginHandles.EndableSender) Proxy.newProxyInstance(
+                PluginHandles.EndableSender.class.getClassLoader(),
+                new Class<?>[] {PluginHandles.EndableSender.class},
                 (_, method, _) -> method.getReturnType() == boolean.class ? false : null);
         handles.sender(sender, inputs).complete();
         return new WeakReference<>(sender);

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
 import dev.nereid.scheduler.instance.Instance;
-import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
@@ -153,7 +153,7 @@ final class ModelSchedulerTest {
     }
 
     /** Returns the instance threads after the start of a model with four instances. */
-    private List<String> threadsOf(List<WarmupSample> warmup) {
+    private List<String> threadsOf(List<Warmup.Sample> warmup) {
         List<Instance> slots = List.of(
                 new Instance("a", Device.CPU, new FakeInstance(FakeInstance::copy)),
                 new Instance("b", Device.CPU, new FakeInstance(FakeInstance::copy)),

@@ -9,7 +9,7 @@ import dev.nereid.api.RequestOptions;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.Instance;
-import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -590,7 +590,7 @@ final class ReexecutionTest {
     @Test
     void completesSamplesOfAWarmup() throws InterruptedException {
         backend(ReexecutionTest::again);
-        WarmupSample sample = new WarmupSample(
+        Warmup.Sample sample = new Warmup.Sample(
                 "s",
                 1,
                 () -> List.of(Requests.to(model(false), memory)

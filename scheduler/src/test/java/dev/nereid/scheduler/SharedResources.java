@@ -6,8 +6,6 @@ import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.rate.RateLimitRegistration;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
-import dev.nereid.scheduler.rate.RateResource;
-import dev.nereid.scheduler.rate.ResourceLimit;
 import dev.nereid.spi.Device;
 import java.util.List;
 import java.util.OptionalInt;
@@ -38,7 +36,9 @@ public final class SharedResources {
         RateProfile profile() {
             return new RateProfile(
                     priority,
-                    List.of(new RateResource(LIMITED, true, limited), new RateResource(SINGLE, false, single)));
+                    List.of(
+                            new RateProfile.Resource(LIMITED, true, limited),
+                            new RateProfile.Resource(SINGLE, false, single)));
         }
     }
 
@@ -54,7 +54,7 @@ public final class SharedResources {
      * @param capacity the capacity of the first resource; at least 2
      */
     public static SharedResources of(int capacity) {
-        ResourceLimit limit = new ResourceLimit(LIMITED, capacity, OptionalInt.empty());
+        RateLimiter.ResourceLimit limit = new RateLimiter.ResourceLimit(LIMITED, capacity, OptionalInt.empty());
         return new SharedResources(new RateLimiter(List.of(limit)), capacity, 1);
     }
 

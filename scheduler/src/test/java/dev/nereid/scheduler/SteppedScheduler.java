@@ -12,7 +12,6 @@ import dev.nereid.scheduler.instance.DirectTrial;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.instance.InstanceWorker;
-import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.PriorityPolicy;
@@ -157,7 +156,7 @@ public final class SteppedScheduler {
         add(
                 ExecutionLimiter.OFF,
                 List.of(new Instance(
-                        "i" + workers.size(), device, instance, RateProfile.NONE, ThreadPlacement.ANYWHERE)));
+                        "i" + workers.size(), device, instance, RateProfile.NONE, Instance.ThreadPlacement.ANYWHERE)));
     }
 
     /** Adds a worker for some instances that share a thread. */

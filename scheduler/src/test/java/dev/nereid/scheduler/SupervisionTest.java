@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.Instance;
-import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.scheduler.time.Watchdog;
@@ -343,7 +343,7 @@ final class SupervisionTest {
     @Test
     void anOverdueWarmupIsNoOverdueExecution() throws InterruptedException {
         Gate gate = new Gate();
-        WarmupSample sample = new WarmupSample("s", 1, () -> List.of(request("w")));
+        Warmup.Sample sample = new Warmup.Sample("s", 1, () -> List.of(request("w")));
         try (ModelScheduler scheduler = start(List.of(sample), gate.instance)) {
             Latches.await(gate.entered);
 
@@ -396,7 +396,7 @@ final class SupervisionTest {
         timeouts.runExpired(clock.getAsLong());
     }
 
-    private ModelScheduler start(List<WarmupSample> warmup, FakeInstance... instances) {
+    private ModelScheduler start(List<Warmup.Sample> warmup, FakeInstance... instances) {
         return start(new ModelPlan(model, BatchingPolicy.NONE).with(warmup), instances);
     }
 

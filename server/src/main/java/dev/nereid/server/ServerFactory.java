@@ -11,7 +11,6 @@ import dev.nereid.scheduler.admission.AdmissionCounts;
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.rate.RateLimiter;
-import dev.nereid.scheduler.rate.ResourceLimit;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.server.control.ModelLifecycle;
@@ -151,7 +150,8 @@ final class ServerFactory {
         return options.scheduling()
                 .rateLimit()
                 .<ExecutionLimiter>map(limits -> new RateLimiter(limits.resources().stream()
-                        .map(resource -> new ResourceLimit(resource.name(), resource.count(), resource.device()))
+                        .map(resource ->
+                                new RateLimiter.ResourceLimit(resource.name(), resource.count(), resource.device()))
                         .toList()))
                 .orElse(ExecutionLimiter.OFF);
     }

@@ -12,6 +12,7 @@ import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.request.StateSink;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
@@ -327,7 +328,7 @@ final class GatheredInputs {
     }
 
     private Tensor join(String input, List<Tensor> parts, MemoryPlace place) {
-        Shape shape = JoinedShape.of(scope.model(), input, parts, is(scope.model(), input, TensorSpec.Trait.RAGGED));
+        Shape shape = joined(scope.model(), input, parts, is(scope.model(), input, TensorSpec.Trait.RAGGED));
         StateSink states = stateOf(input);
         if (states == null) {
             Tensor neighbors = neighbors(input, shape, parts);
@@ -420,5 +421,36 @@ final class GatheredInputs {
         InputMemory copy = InputMemory.copyOf(scope.model(), input, shape, parts, place);
         add(input, copy.tensor(), copy.memory(), List.of());
         return copy.tensor();
+    }
+
+    /**
+     * Returns the shape of an input of all requests.
+     *
+     * @param ragged whether the elements of all requests form one dimension
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if types or further dimensions differ
+     */
+    private static Shape joined(ModelScope model, String input, List<Tensor> parts, boolean ragged) {
+        Tensor first = parts.getFirst();
+        long length = 0;
+        for (Tensor part : parts) {
+            checkJoins(model, input, first, part, ragged);
+            Shape shape = part.shape();
+            length = Math.addExact(length, ragged ? shape.elementCount() : shape.dim(0));
+        }
+        return ragged ? Shape.of(length) : first.shape().withFirst(length);
+    }
+
+    private static void checkJoins(ModelScope model, String input, Tensor first, Tensor other, boolean ragged) {
+        Shape shape = other.shape();
+        boolean joins = ragged
+                || (shape.rank() > 0
+                        && shape.withFirst(0).equals(first.shape().withFirst(0)));
+        if (first.type() != other.type() || !joins) {
+            throw InputMemory.error(
+                    model,
+                    input,
+                    ErrorCode.INVALID_ARGUMENT,
+                    other.type() + " " + shape + " cannot be joined with " + first.type() + " " + first.shape());
+        }
     }
 }

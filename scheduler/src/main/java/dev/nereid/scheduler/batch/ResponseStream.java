@@ -6,7 +6,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.statistics.FailureReason;
-import dev.nereid.scheduler.handle.EndableSender;
+import dev.nereid.scheduler.handle.PluginHandles;
 import dev.nereid.scheduler.handle.SenderHandle;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.FinishedResponse;
@@ -55,7 +55,7 @@ import org.jspecify.annotations.Nullable;
  * reference is released after the delivery of the last response. The inputs are freed before that, when executions and
  * sender have ended.
  */
-public final class ResponseStream implements ResponseChannel, EndableSender, GatheredInputs.Holder {
+public final class ResponseStream implements ResponseChannel, PluginHandles.EndableSender, GatheredInputs.Holder {
     private final ExecutionScope scope;
     private final ScheduledRequest request;
 

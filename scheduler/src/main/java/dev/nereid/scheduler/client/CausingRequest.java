@@ -4,7 +4,10 @@ import dev.nereid.api.call.CallChain;
 import dev.nereid.spi.Tensor;
 import java.util.Optional;
 
-/** A request in execution that causes requests to other models. Used as its backend may use it. */
+/**
+ * A request in execution that causes requests to other models. Used as its backend may use it. An interface, since its
+ * implementation in {@code batch} depends on this package.
+ */
 public interface CausingRequest {
     /**
      * Returns the call chain of a request that this one causes: the models of its chain without its own, and its

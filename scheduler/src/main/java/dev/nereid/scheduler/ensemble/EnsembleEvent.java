@@ -9,7 +9,7 @@ sealed interface EnsembleEvent {
     record Begun() implements EnsembleEvent {}
 
     /** The models are acquired. */
-    record Acquired(PinnedModels models) implements EnsembleEvent {}
+    record Acquired(StepModels.Pinned models) implements EnsembleEvent {}
 
     /** A model cannot be used. */
     record NotAcquired(InferenceException error) implements EnsembleEvent {}

@@ -64,7 +64,7 @@ public final class EnsembleRun implements StepModels.Receiver {
      */
     private final @Nullable BitSet reached;
 
-    private @Nullable PinnedModels models;
+    private StepModels.@Nullable Pinned models;
     private CallChain callers = CallChain.NONE;
     private @Nullable Cancellation acquisition;
     private @Nullable InferenceException failure;
@@ -150,7 +150,7 @@ public final class EnsembleRun implements StepModels.Receiver {
     }
 
     @Override
-    public void acquired(PinnedModels acquired) {
+    public void acquired(StepModels.Pinned acquired) {
         offer(new EnsembleEvent.Acquired(acquired));
     }
 
@@ -238,7 +238,7 @@ public final class EnsembleRun implements StepModels.Receiver {
     private void handle(EnsembleEvent event) {
         switch (event) {
             case EnsembleEvent.Begun() -> begun();
-            case EnsembleEvent.Acquired(PinnedModels acquired) -> start(acquired);
+            case EnsembleEvent.Acquired(StepModels.Pinned acquired) -> start(acquired);
             case EnsembleEvent.NotAcquired(InferenceException error) -> {
                 acquiring = false;
                 fail(error);
@@ -257,13 +257,13 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
     }
 
-    private void start(PinnedModels acquired) {
+    private void start(StepModels.Pinned acquired) {
         acquiring = false;
         models = acquired;
         callers = scope.models().callers(request.checked());
         if (!stopped) {
             request.delivery().executedBy(acquired::identity);
-            flow.begin(EnsembleInputs.of(plan.settings(), request));
+            flow.begin(EnsembleTensors.read(plan.settings(), request));
         }
     }
 
@@ -313,7 +313,7 @@ public final class EnsembleRun implements StepModels.Receiver {
     /**
      * Returns whether the outputs of a step have to lie on the host, for its own model or for a model that reads them.
      */
-    private static boolean isOnHost(StepPlan step, PinnedModels pinned) {
+    private static boolean isOnHost(StepPlan step, StepModels.Pinned pinned) {
         if (pinned.model(step.index()).needsHostTensors()) {
             return true;
         }
@@ -326,7 +326,7 @@ public final class EnsembleRun implements StepModels.Receiver {
     }
 
     private void submit(StepExecution step) {
-        PinnedModels pinned = models;
+        StepModels.Pinned pinned = models;
         if (pinned == null) {
             throw new IllegalStateException("models: none (expected: acquired)");
         }
@@ -414,7 +414,7 @@ public final class EnsembleRun implements StepModels.Receiver {
             var response = responses.newResponse();
             boolean isComplete = false;
             try {
-                EnsembleOutputs.put(response, plan, selection, flow, next, request.checked());
+                EnsembleTensors.put(response, plan, selection, flow, next, request.checked());
                 isComplete = true;
             } catch (BackendException e) {
                 fail(SchedulerErrors.of(e));
@@ -430,7 +430,7 @@ public final class EnsembleRun implements StepModels.Receiver {
             any = true;
             responded |= last;
             if (last) {
-                PinnedModels executing = models;
+                StepModels.Pinned executing = models;
                 if (executing != null) { // again: a step of a nested ensemble may have been loaded anew
                     request.delivery().executedBy(executing::identity);
                 }

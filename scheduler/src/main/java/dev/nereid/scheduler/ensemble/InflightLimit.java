@@ -1,6 +1,8 @@
 package dev.nereid.scheduler.ensemble;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
@@ -14,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * grant the next: {@link Trampoline} keeps the stack from growing with their number.
  */
 final class InflightLimit {
-    /** A request to a step that may have to wait. */
+    /** A request to a step that may have to wait. An interface, since steps depend on this class. */
     interface Waiter {
         /** Called when it is counted as in flight. */
         void granted();
@@ -87,6 +89,41 @@ final class InflightLimit {
             return next;
         } finally {
             lock.unlock();
+        }
+    }
+
+    /**
+     * A trampoline: notifies the steps that one thread grants, one after the other. Confined to that thread.
+     *
+     * <p>A grant on the stack of another grant waits until the other has returned.
+     */
+    private static final class Trampoline {
+        private static final ThreadLocal<Trampoline> CURRENT = ThreadLocal.withInitial(Trampoline::new);
+
+        private final Deque<Waiter> granted = new ArrayDeque<>();
+        private boolean running;
+
+        private Trampoline() {}
+
+        /** Returns the grants of the calling thread. */
+        static Trampoline current() {
+            return CURRENT.get();
+        }
+
+        /** Notifies a step now, or after the one that the thread notifies. */
+        void add(Waiter step) {
+            granted.add(step);
+            if (running) {
+                return;
+            }
+            running = true;
+            try {
+                for (Waiter next = granted.poll(); next != null; next = granted.poll()) {
+                    next.granted();
+                }
+            } finally {
+                running = false;
+            }
         }
     }
 }

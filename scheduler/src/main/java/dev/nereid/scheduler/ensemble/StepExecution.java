@@ -8,16 +8,14 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.scheduler.request.StepObserver;
-import dev.nereid.scheduler.statistics.ComputeListener;
+import dev.nereid.scheduler.statistics.StepObserver;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One request to the model of a step. Its observer's methods pass everything to the {@link EnsembleRun}, to which its
  * fields are confined.
  */
-final class StepExecution
-        implements ResponseObserver, ComputeListener, StepObserver, InflightLimit.Waiter, StepSet.Member {
+final class StepExecution implements ResponseObserver, StepObserver, InflightLimit.Waiter, StepSet.Member {
     private final EnsembleRun run;
     private final DataFlow.Ready ready;
     private final @Nullable ResponseFlow flow;

@@ -94,7 +94,7 @@ final class StepMessages {
         if (spec == null || spec.is(TensorSpec.Trait.SHAPE_TENSOR)) {
             return tensor; // the check of the request reports an unknown input
         }
-        Shape shape = BatchConversion.convert(spec.dims(), settings.batches(), value.batchSize(), tensor.shape());
+        Shape shape = EnsembleTensors.convert(spec.dims(), settings.batches(), value.batchSize(), tensor.shape());
         return shape.equals(tensor.shape()) ? tensor : tensor.withShape(shape);
     }
 

@@ -7,6 +7,7 @@ import dev.nereid.api.RequestOptions;
 import dev.nereid.api.call.CallChain;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.spi.ErrorCode;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
@@ -19,7 +20,7 @@ public interface StepModels {
          *
          * @param models the models of all steps, to be closed by the receiver
          */
-        void acquired(PinnedModels models);
+        void acquired(Pinned models);
 
         /** Receives the reason why a model cannot be used. */
         void failed(InferenceException error);
@@ -64,5 +65,28 @@ public interface StepModels {
         String problems = problems();
         return CompletableFuture.completedStage(
                 problems.isEmpty() ? Readiness.READY : Readiness.notReady(ErrorCode.UNAVAILABLE, problems));
+    }
+
+    /** The models of all steps, kept loaded for one request. Safe for use by any thread. */
+    interface Pinned extends AutoCloseable {
+        /**
+         * Returns the model of a step.
+         *
+         * @return the model, which may be used until the close
+         */
+        StepModel model(int step);
+
+        /**
+         * Returns the identity of the content of all models, as the key of a cached response contains it.
+         *
+         * @return empty if the identity is not known
+         */
+        default Optional<String> identity() {
+            return Optional.empty();
+        }
+
+        /** Ends the use of the models. Called once, when no request to them is in flight. Never blocks. */
+        @Override
+        void close();
     }
 }

@@ -4,6 +4,8 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.BestEffort;
 import dev.nereid.scheduler.memory.InputLease;
+import dev.nereid.spi.ResponseSender;
+import java.lang.ref.Reference;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
@@ -263,5 +265,57 @@ public final class PluginHandles {
                 forgotten.end(() -> count(Kind.LEASE, leaseCount, place));
             }
         }
+    }
+
+    /**
+     * The plugin's handle of a lease on inputs. Safe for use by any thread.
+     *
+     * <p>The server never refers to it, so that it notices when the plugin has forgotten the lease.
+     */
+    private static final class LeaseHandle implements Runnable {
+        private final InputLease lease;
+        private final Reachability reachability;
+
+        LeaseHandle(InputLease lease, Reachability reachability) {
+            this.lease = lease;
+            this.reachability = reachability;
+        }
+
+        /**
+         * Ends the lease. Does not check the stack: a plugin may pass this as an action that releases memory, which the
+         * server runs once, whatever it throws.
+         */
+        @Override
+        public void run() {
+            try {
+                lease.run();
+            } finally {
+                Reference.reachabilityFence(reachability);
+                Reference.reachabilityFence(this);
+            }
+        }
+    }
+
+    /** A sender that the server ends when its plugin has forgotten it. Safe for use by any thread. Implemented by {@code batch}. */
+    public interface EndableSender extends ResponseSender {
+        void retainHandle();
+
+        /**
+         * Removes a handle that the plugin can not reach any more. Never blocks.
+         *
+         * @return whether {@link #forgotten} has something to do: it was the last one
+         */
+        boolean releaseHandle();
+
+        /** Returns whether {@link #forgotten} has something to do now. Never blocks. */
+        boolean needsEnd();
+
+        /**
+         * Ends the sender and fails its request, unless it is ended. Discards the open responses: nothing reaches them any
+         * more.
+         *
+         * @param report called once the sender is ended by this call, before its request fails
+         */
+        void forgotten(Runnable report);
     }
 }

@@ -22,11 +22,11 @@ import java.util.List;
  * forgotten it.
  */
 public final class SenderHandle implements ResponseSender {
-    private final EndableSender sender;
+    private final PluginHandles.EndableSender sender;
     private final Reachability reachability;
     private final PluginHandles.SenderEnd end;
 
-    SenderHandle(EndableSender sender, Reachability reachability, PluginHandles.SenderEnd end) {
+    SenderHandle(PluginHandles.EndableSender sender, Reachability reachability, PluginHandles.SenderEnd end) {
         this.sender = sender;
         this.reachability = reachability;
         this.end = end;

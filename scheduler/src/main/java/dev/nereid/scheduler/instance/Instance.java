@@ -199,4 +199,14 @@ public final class Instance {
     private void log(String event, Throwable thrown) {
         LOG.atError().addKeyValue("instance", name).setCause(thrown).log(event + " (instance '{}')", name);
     }
+
+    /** Places the thread of an instance according to its host policy. */
+    @FunctionalInterface
+    public interface ThreadPlacement {
+        /** Leaves the placement to the operating system. */
+        ThreadPlacement ANYWHERE = () -> {};
+
+        /** Places the calling thread; called once, first, on each thread of the instance. Must not throw. */
+        void place();
+    }
 }

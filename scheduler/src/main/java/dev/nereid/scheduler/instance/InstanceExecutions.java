@@ -5,8 +5,8 @@ import dev.nereid.api.call.Hold;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
-import dev.nereid.scheduler.client.InstanceUse;
 import dev.nereid.scheduler.client.RunningExecution;
+import dev.nereid.scheduler.client.WaitingCalls;
 import dev.nereid.scheduler.memory.ClientMemory;
 import dev.nereid.scheduler.memory.InputStaging;
 import dev.nereid.scheduler.queue.EndedSequence;
@@ -24,6 +24,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -231,9 +233,10 @@ final class InstanceExecutions {
     }
 
     /** Returns the executions that occupy the instance. Called by any thread; takes no lock. */
-    InstanceUse use() {
+    WaitingCalls.InstanceUse use() {
         ExecutionBatch running = current; // first: a batch that is deferred next is found twice, not missed
-        return new InstanceUse(running, running != null && running.isDeferred(), open, handle.maxDeferred());
+        return new WaitingCalls.InstanceUse(
+                running, running != null && running.isDeferred(), open, handle.maxDeferred());
     }
 
     /** Notifies the instance of ended sequences. Called by the thread that runs it. */
@@ -365,6 +368,67 @@ final class InstanceExecutions {
         ExecutionBatch batch = current;
         if (batch != null) {
             batch.abandon();
+        }
+    }
+
+    /**
+     * Records executions of one instance that ended with an {@link OutOfMemoryError}. Written by the thread that runs the
+     * instance; read by any thread.
+     *
+     * <p>The instance counts as failing after some failures in a row, since one may be due to its request alone. It does so
+     * until an execution succeeds, or a minute has passed: without readiness it may get no requests, and so cannot show that it
+     * works again.
+     */
+    static final class MemoryFailures {
+        /** The number of executions in a row that have to fail. */
+        static final int MIN_FAILURES = 3;
+
+        /** The time for which failures count. */
+        static final long LIMIT_NANOS = TimeUnit.MINUTES.toNanos(1);
+
+        /** Chains of causes may be circular. */
+        private static final int MAX_CAUSES = 8;
+
+        private final AtomicLong total = new AtomicLong();
+        private volatile int failures;
+        private volatile long failedNanos;
+
+        /**
+         * Records the end of an execution.
+         *
+         * @param thrown the throwable of the execution; {@code null} for none
+         */
+        void ended(@Nullable Throwable thrown, long nowNanos) {
+            if (thrown == null) {
+                if (failures > 0) {
+                    failures = 0;
+                }
+            } else if (isOutOfMemory(thrown)) {
+                failedNanos = nowNanos;
+                failures = Math.min(MIN_FAILURES, failures + 1);
+                total.incrementAndGet();
+            }
+        }
+
+        private static boolean isOutOfMemory(Throwable thrown) {
+            Throwable candidate = thrown;
+            for (int depth = 0; candidate != null && depth < MAX_CAUSES; depth++) {
+                if (candidate instanceof OutOfMemoryError) {
+                    return true;
+                }
+                candidate = candidate.getCause();
+            }
+            return false;
+        }
+
+        /** Returns whether the last executions failed for want of memory, and not long ago. */
+        boolean isFailing(long nowNanos) {
+            return failures >= MIN_FAILURES && nowNanos - failedNanos < LIMIT_NANOS;
+        }
+
+        /** Returns the number of executions that failed for want of memory. */
+        long total() {
+            return total.get();
         }
     }
 }

@@ -4,8 +4,8 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
-import dev.nereid.scheduler.client.InstanceUse;
 import dev.nereid.scheduler.client.RunningExecution;
+import dev.nereid.scheduler.client.WaitingCalls;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.rate.RateLimitPermits;
@@ -486,7 +486,7 @@ public final class InstanceWorker implements Runnable {
     }
 
     /** Returns the executions that occupy the worker's instances. Called by any thread; takes no lock. */
-    public InstanceUse use() {
+    public WaitingCalls.InstanceUse use() {
         return executions.use();
     }
 

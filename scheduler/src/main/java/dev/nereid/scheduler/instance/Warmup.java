@@ -1,14 +1,22 @@
 package dev.nereid.scheduler.instance;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.StateSpec;
+import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -18,6 +26,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,7 +44,7 @@ public final class Warmup {
     private static final Outcome WARM = new Outcome.Warm();
 
     private final ExecutionScope scope;
-    private final List<WarmupSample> samples;
+    private final List<Sample> samples;
     /** The number of threads that have not ended their part. The last one decides the outcome. */
     private final AtomicInteger parts;
 
@@ -49,7 +58,7 @@ public final class Warmup {
      * @param samples the samples that each instance executes, in this order
      * @param threads the number of threads that warm instances up
      */
-    public Warmup(ExecutionScope scope, List<WarmupSample> samples, int threads) {
+    public Warmup(ExecutionScope scope, List<Sample> samples, int threads) {
         this.scope = scope;
         this.samples = samples;
         this.parts = new AtomicInteger(threads);
@@ -154,7 +163,7 @@ public final class Warmup {
      * @param instance executes a batch
      */
     void warm(String name, Consumer<ExecutionBatch> instance) {
-        for (WarmupSample sample : samples) {
+        for (Sample sample : samples) {
             for (int i = 1; i <= sample.executions() && !hasFailed(); i++) {
                 LOG.debug(
                         "model '{}' instance {} is running warmup sample '{}' for iteration {}",
@@ -167,7 +176,7 @@ public final class Warmup {
         }
     }
 
-    private void execute(WarmupSample sample, Consumer<ExecutionBatch> instance) {
+    private void execute(Sample sample, Consumer<ExecutionBatch> instance) {
         RequestDrain drain = new RequestDrain();
         ExecutionScope uncounted = scope.with(scope.model().uncounted(drain));
         Errors errors = new Errors();
@@ -188,7 +197,7 @@ public final class Warmup {
      *
      * @return {@code null} if the sample has no requests
      */
-    private @Nullable ExecutionBatch batch(WarmupSample sample, ExecutionScope uncounted, Errors errors) {
+    private @Nullable ExecutionBatch batch(Sample sample, ExecutionScope uncounted, Errors errors) {
         List<CheckedRequest> checked = sample.batch().get();
         List<ScheduledRequest> requests = new ArrayList<>();
         try {
@@ -253,13 +262,59 @@ public final class Warmup {
             texts.add(error.publicMessage());
         }
 
-        Optional<InferenceException> failing(WarmupSample sample) {
+        Optional<InferenceException> failing(Sample sample) {
             if (texts.isEmpty()) {
                 return Optional.empty();
             }
             StringBuilder text = new StringBuilder("failed to run warmup sample '" + sample.name() + "': ");
             texts.forEach(error -> text.append(error).append("; "));
             return Optional.of(new InferenceException(ErrorCode.INVALID_ARGUMENT, text.toString()));
+        }
+    }
+
+    /** Drops the state updates of warm-up samples, which belong to no sequence. Immutable. */
+    private static final class DroppedStates implements StateSink {
+        private final ModelSettings model;
+
+        DroppedStates(ModelSettings model) {
+            this.model = model;
+        }
+
+        @Override
+        public @Nullable StateSpec state(String output) {
+            return model.sequenceBatching()
+                    .flatMap(batching -> batching.state(output))
+                    .orElse(null);
+        }
+
+        @Override
+        public void store(String output, Tensor value, ReferenceCountedMemory memory) {
+            memory.release();
+        }
+
+        /** Returns a request of a sample. Its states are dropped. */
+        Executable of(ScheduledRequest request) {
+            return new SampleRequest(request, this);
+        }
+
+        private record SampleRequest(ScheduledRequest request, StateSink states) implements Executable {}
+    }
+
+    /**
+     * Requests that an instance executes before it serves. Immutable.
+     *
+     * @param name the sample's name in the configuration
+     * @param executions the number of executions; at least 1
+     * @param batch creates the requests that are executed together, each of one item; called for each execution, on the
+     *     thread of the instance
+     */
+    public record Sample(String name, int executions, Supplier<List<CheckedRequest>> batch) {
+        public Sample {
+            requireNonNull(name, "name");
+            requireNonNull(batch, "batch");
+            if (executions < 1) {
+                throw new IllegalArgumentException("executions: " + executions + " (expected: >= 1)");
+            }
         }
     }
 }

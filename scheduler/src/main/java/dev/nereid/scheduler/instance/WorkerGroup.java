@@ -29,7 +29,7 @@ public record WorkerGroup(List<InstanceWorker> workers, Warmup warmup) {
             ExecutionTraits traits,
             Supplier<? extends WorkSource> sources,
             DirectExecutionPolicy executions,
-            List<WarmupSample> samples) {
+            List<Warmup.Sample> samples) {
         List<DeviceInstances> groups = DeviceInstances.of(instances, traits.blocksDevice());
         Warmup warmup = new Warmup(scope, samples, groups.size());
         List<InstanceWorker> workers = new ArrayList<>();

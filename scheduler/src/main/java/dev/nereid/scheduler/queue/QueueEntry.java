@@ -2,7 +2,7 @@ package dev.nereid.scheduler.queue;
 
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.request.QueuePosition;
+import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -10,9 +10,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Links one request into its queue. The links are guarded by the lock of the queue.
  *
- * <p>A request has one entry for each offer to a queue, and refers to it as a {@link QueuePosition} only.
+ * <p>A request has one entry for each offer to a queue, and refers to it as a {@link Rescheduler.Position} only.
  */
-final class QueueEntry implements QueuePosition, EqualInputs.Candidate {
+final class QueueEntry implements Rescheduler.Position, EqualInputs.Candidate {
     private final ScheduledRequest request;
     private final byte @Nullable [] content;
     private final Consumer<QueueEntry> remover;

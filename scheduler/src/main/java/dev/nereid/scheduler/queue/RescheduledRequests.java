@@ -6,7 +6,6 @@ import dev.nereid.api.Quoted;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.request.IndependentCalls;
-import dev.nereid.scheduler.request.QueuePosition;
 import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
@@ -63,7 +62,7 @@ final class RescheduledRequests {
     Rescheduler of(InstanceHandle handle) {
         return new Rescheduler() {
             @Override
-            public QueuePosition newPosition(ScheduledRequest request) {
+            public Rescheduler.Position newPosition(ScheduledRequest request) {
                 return new QueueEntry(request, equalInputs.content(request.checked()), remover);
             }
 

@@ -4,7 +4,7 @@ import dev.nereid.spi.Device;
 
 /** Decides which instances of all models may execute at the same time. Safe for use by any thread; never blocks. */
 public interface ExecutionLimiter {
-    ExecutionLimiter OFF = new NoExecutionLimit();
+    ExecutionLimiter OFF = new NoLimit();
 
     /**
      * Returns whether there are limits.
@@ -24,4 +24,46 @@ public interface ExecutionLimiter {
      *     registered then
      */
     RateLimitRegistration register(Device device, RateProfile profile);
+
+    /** A rate limiter without limits. Immutable. */
+    final class NoLimit implements ExecutionLimiter {
+        private static final RateLimitRegistration UNLIMITED = new Unlimited();
+
+        @Override
+        public boolean isLimiting() {
+            return false;
+        }
+
+        @Override
+        public RateLimitRegistration register(Device device, RateProfile profile) {
+            return UNLIMITED;
+        }
+
+        /** The registration that grants every permit at once. */
+        private static final class Unlimited implements RateLimitRegistration {
+            @Override
+            public boolean isLimited() {
+                return false;
+            }
+
+            @Override
+            public long load() {
+                return 0;
+            }
+
+            @Override
+            public void stage(Runnable granted) {
+                granted.run();
+            }
+
+            @Override
+            public void release() {}
+
+            @Override
+            public void releaseUnused() {}
+
+            @Override
+            public void close() {}
+        }
+    }
 }

@@ -1,10 +1,13 @@
 package dev.nereid.scheduler.rate;
 
+import static java.util.Objects.requireNonNull;
+
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.spi.Device;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.PriorityQueue;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -48,7 +51,7 @@ public final class RateLimiter implements ExecutionLimiter {
 
     @Override
     public RateLimitRegistration register(Device device, RateProfile profile) {
-        Instance instance = new Instance(ResourceNeed.of(device, profile), Math.max(1, profile.priority()));
+        Instance instance = new Instance(ResourcePool.Need.of(device, profile), Math.max(1, profile.priority()));
         List<Runnable> grants;
         lock.lock();
         try {
@@ -123,7 +126,7 @@ public final class RateLimiter implements ExecutionLimiter {
      * A registered instance. Guarded by the lock of the limiter, except for {@code load}, which any thread may read.
      */
     private final class Instance implements RateLimitRegistration {
-        private final ResourceNeed need;
+        private final ResourcePool.Need need;
         private final int priority;
         private State state = State.AVAILABLE;
         private long executions;
@@ -136,7 +139,7 @@ public final class RateLimiter implements ExecutionLimiter {
         /** Runs at the next grant; {@code null} if no permit is requested. */
         private @Nullable Runnable granted;
 
-        Instance(ResourceNeed need, int priority) {
+        Instance(ResourcePool.Need need, int priority) {
             this.need = need;
             this.priority = priority;
         }
@@ -227,6 +230,30 @@ public final class RateLimiter implements ExecutionLimiter {
                 lock.unlock();
             }
             grants.forEach(Runnable::run);
+        }
+    }
+
+    /**
+     * The available amount of a resource. Immutable.
+     *
+     * @param name the resource's name, as in model configurations
+     * @param count the capacity; 0 or more
+     * @param device the number of the device; empty for each device. The capacity of a global resource is the largest of
+     *     its limits on any device
+     */
+    public record ResourceLimit(String name, int count, OptionalInt device) {
+        public ResourceLimit {
+            requireNonNull(name, "name");
+            requireNonNull(device, "device");
+            if (name.isEmpty()) {
+                throw new IllegalArgumentException("name: empty (expected: the name of a resource)");
+            }
+            if (count < 0) {
+                throw new IllegalArgumentException("count: " + count + " (expected: >= 0)");
+            }
+            if (device.isPresent() && device.getAsInt() < 0) {
+                throw new IllegalArgumentException("device: " + device.getAsInt() + " (expected: >= 0)");
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ import java.util.List;
  *     1; 0 counts as 1
  * @param resources the resources that each execution takes
  */
-public record RateProfile(int priority, List<RateResource> resources) {
+public record RateProfile(int priority, List<Resource> resources) {
     /** No resources, and the default priority. */
     public static final RateProfile NONE = new RateProfile(0, List.of());
 
@@ -21,6 +21,21 @@ public record RateProfile(int priority, List<RateResource> resources) {
         resources = List.copyOf(resources);
         if (priority < 0) {
             throw new IllegalArgumentException("priority: " + priority + " (expected: >= 0)");
+        }
+    }
+
+    /**
+     * An amount of a resource that each execution of an instance takes. Immutable.
+     *
+     * @param global whether all devices share it; otherwise each device has its own
+     * @param count the amount; 0 or more
+     */
+    public record Resource(String name, boolean global, int count) {
+        public Resource {
+            requireNonNull(name, "name");
+            if (count < 0) {
+                throw new IllegalArgumentException("count: " + count + " (expected: >= 0)");
+            }
         }
     }
 }

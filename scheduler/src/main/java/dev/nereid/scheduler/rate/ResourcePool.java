@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.rate;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -16,29 +17,29 @@ import java.util.TreeMap;
  * instance is removed, more than the capacity may be taken for a while.
  */
 final class ResourcePool {
-    private final List<ResourceLimit> limits;
-    private final List<ResourceNeed> needs = new ArrayList<>();
-    private final Map<ResourceNeed.Key, Integer> capacity = new HashMap<>();
-    private final Map<ResourceNeed.Key, Long> taken = new HashMap<>();
+    private final List<RateLimiter.ResourceLimit> limits;
+    private final List<Need> needs = new ArrayList<>();
+    private final Map<Need.Key, Integer> capacity = new HashMap<>();
+    private final Map<Need.Key, Long> taken = new HashMap<>();
 
     /**
      * Creates a pool without instances.
      *
      * @param limits the capacities; of two for one resource and device the smaller one counts
      */
-    ResourcePool(List<ResourceLimit> limits) {
+    ResourcePool(List<RateLimiter.ResourceLimit> limits) {
         this.limits = List.copyOf(limits);
     }
 
     /** Adds an instance; a refusal has no effect on the pool. */
-    void add(ResourceNeed need) {
+    void add(Need need) {
         new TreeMap<>(need.counts()).forEach(this::checkLimit);
         new TreeMap<>(need.counts()).keySet().forEach(key -> checkKind(key, need));
         needs.add(need);
         measure();
     }
 
-    private void checkLimit(ResourceNeed.Key key, int count) {
+    private void checkLimit(Need.Key key, int count) {
         OptionalInt limit = limit(key);
         if (limit.isPresent() && limit.getAsInt() < count) {
             throw new InferenceException(
@@ -49,16 +50,16 @@ final class ResourcePool {
         }
     }
 
-    private void checkKind(ResourceNeed.Key key, ResourceNeed added) {
-        for (ResourceNeed.Key other : capacity.keySet()) {
+    private void checkKind(Need.Key key, Need added) {
+        for (Need.Key other : capacity.keySet()) {
             checkKinds(key, other);
         }
-        for (ResourceNeed.Key other : added.counts().keySet()) {
+        for (Need.Key other : added.counts().keySet()) {
             checkKinds(key, other);
         }
     }
 
-    private static void checkKinds(ResourceNeed.Key first, ResourceNeed.Key second) {
+    private static void checkKinds(Need.Key first, Need.Key second) {
         if (first.name().equals(second.name()) && first.isGlobal() != second.isGlobal()) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
@@ -68,24 +69,24 @@ final class ResourcePool {
     }
 
     /** Removes an instance; its taken resources stay taken until they are released. */
-    void remove(ResourceNeed need) {
+    void remove(Need need) {
         needs.remove(need);
         measure();
     }
 
     private void measure() {
         capacity.clear();
-        for (ResourceNeed need : needs) {
+        for (Need need : needs) {
             need.counts().forEach((key, count) -> capacity.merge(key, limit(key).orElse(count), Math::max));
         }
     }
 
     /** Returns the capacity of a resource by its limits; empty if it has none. */
-    private OptionalInt limit(ResourceNeed.Key key) {
+    private OptionalInt limit(Need.Key key) {
         boolean named = false;
         int max = 0;
         Map<OptionalInt, Integer> byDevice = new HashMap<>();
-        for (ResourceLimit limit : limits) {
+        for (RateLimiter.ResourceLimit limit : limits) {
             if (limit.name().equals(key.name())) {
                 named = true;
                 byDevice.merge(limit.device(), limit.count(), Math::min);
@@ -100,16 +101,16 @@ final class ResourcePool {
     }
 
     /** Returns the capacity of a resource; 0 if no instance takes any. */
-    int capacity(ResourceNeed.Key key) {
+    int capacity(Need.Key key) {
         return capacity.getOrDefault(key, 0);
     }
 
-    long taken(ResourceNeed.Key key) {
+    long taken(Need.Key key) {
         return taken.getOrDefault(key, 0L);
     }
 
-    boolean fits(ResourceNeed need) {
-        for (Map.Entry<ResourceNeed.Key, Integer> count : need.counts().entrySet()) {
+    boolean fits(Need need) {
+        for (Map.Entry<Need.Key, Integer> count : need.counts().entrySet()) {
             if (count.getValue() > capacity(count.getKey()) - taken(count.getKey())) {
                 return false;
             }
@@ -118,11 +119,48 @@ final class ResourcePool {
     }
 
     /** Takes the resources of an execution, which are available. */
-    void take(ResourceNeed need) {
+    void take(Need need) {
         need.counts().forEach((key, count) -> taken.merge(key, (long) count, Long::sum));
     }
 
-    void release(ResourceNeed need) {
+    void release(Need need) {
         need.counts().forEach((key, count) -> taken.merge(key, -(long) count, Long::sum));
+    }
+
+    /** The resources that one execution of an instance takes. Immutable. */
+    record Need(Map<Key, Integer> counts) {
+        /**
+         * A resource on one device or on all devices.
+         *
+         * @param device the number of its device; {@link #ALL} if all devices share it
+         */
+        record Key(String name, int device) implements Comparable<Key> {
+            /** Represents all devices together. */
+            static final int ALL = -1;
+
+            boolean isGlobal() {
+                return device == ALL;
+            }
+
+            @Override
+            public int compareTo(Key other) {
+                int names = name.compareTo(other.name);
+                return names == 0 ? Integer.compare(device, other.device) : names;
+            }
+        }
+
+        Need {
+            counts = Map.copyOf(counts);
+        }
+
+        /** Returns the resources that an instance takes. Of a resource that is listed twice, the last amount counts. */
+        static Need of(Device device, RateProfile profile) {
+            int number = device.kind() == Device.Kind.GPU ? device.id() : 0;
+            Map<Key, Integer> counts = new TreeMap<>();
+            for (RateProfile.Resource resource : profile.resources()) {
+                counts.put(new Key(resource.name(), resource.global() ? Key.ALL : number), resource.count());
+            }
+            return new Need(counts);
+        }
     }
 }

@@ -8,6 +8,8 @@ import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.MemoryPlace;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A request that passed the checks against its model configuration. Immutable as a view of its memory, which the holder
@@ -26,6 +28,8 @@ public record CheckedRequest(
         Map<String, ParameterValue> parameters,
         RequestOptions options,
         long arrivedNanos) {
+    private static final Logger LOG = LoggerFactory.getLogger(CheckedRequest.class);
+
     /** Checks the components. The map is not copied, since this is the hot path: callers must not change it. */
     public CheckedRequest {
         requireNonNull(modelVersion, "modelVersion");
@@ -73,7 +77,7 @@ public record CheckedRequest(
         try {
             inputs.release();
         } catch (Throwable e) { // of the client, which may be an embedding program or a plugin
-            RequestLog.error(this, "release of inputs failed", e);
+            log("release of inputs failed", e);
         }
     }
 
@@ -90,5 +94,15 @@ public record CheckedRequest(
 
     public boolean requestsOutput(String output) {
         return outputs.contains(output);
+    }
+
+    /** Logs an unexpected failure with the model, version and id of the request. */
+    void log(String event, Throwable cause) {
+        LOG.atError()
+                .addKeyValue("model", model())
+                .addKeyValue("version", version())
+                .addKeyValue("requestId", id())
+                .setCause(cause)
+                .log(event + " (model '{}', version {})", model(), version());
     }
 }

@@ -15,7 +15,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * reads {@code abandoned}. At least one of the two sees the other.
  */
 public final class DetachedRequests {
-    /** A request that the server can abandon. Safe for use by any thread. */
+    /** A request that the server can abandon. Safe for use by any thread. An interface, since requests depend on this class. */
     public interface Detached {
         /** Completes the request, unless it is completed. */
         void abandon();

@@ -14,7 +14,7 @@ public interface Rescheduler {
      * Creates the position of a request that is to be rescheduled, with all data of the request for the queue. The
      * request is not in the queue yet.
      */
-    QueuePosition newPosition(ScheduledRequest request);
+    Position newPosition(ScheduledRequest request);
 
     /**
      * Counts ended executions, and queues the rescheduled requests, which were
@@ -24,4 +24,10 @@ public interface Rescheduler {
      * @param ended the number of requests with an ended execution, {@code rescheduled} included
      */
     void reschedule(int ended, List<ScheduledRequest> rescheduled);
+
+    /** Removes one request from the queue in which it waits. Safe for use by any thread. */
+    interface Position {
+        /** Removes the request, if it waits there. */
+        void leave();
+    }
 }

@@ -2,7 +2,10 @@ package dev.nereid.scheduler.request;
 
 import dev.nereid.spi.ResponseSender;
 
-/** Sends all responses to one request that has a sender. Safe for use by any thread. */
+/**
+ * Sends all responses to one request that has a sender. Safe for use by any thread. An interface, since its
+ * implementation in {@code batch} depends on this package.
+ */
 public interface ResponseChannel extends ResponseSender {
     /** Sends the terminal response; called once, by the request. */
     void sendTerminal(ResponseEvent event);

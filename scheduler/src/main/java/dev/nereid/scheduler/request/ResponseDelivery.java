@@ -3,9 +3,9 @@ package dev.nereid.scheduler.request;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.scheduler.statistics.ComputeListener;
 import dev.nereid.scheduler.statistics.ComputeTotals;
 import dev.nereid.scheduler.statistics.ExecutionTally;
+import dev.nereid.scheduler.statistics.StepObserver;
 import java.util.Optional;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -96,7 +96,7 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
             tally.executed(checked.batchSize());
         }
         tally.succeeded(checked.batchSize(), checked.arrivedNanos(), request.queuedNanos());
-        if (observer instanceof ComputeListener listener) {
+        if (observer instanceof StepObserver listener) {
             tally.report(listener);
         }
     }
@@ -219,5 +219,23 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
         } finally {
             scope.close();
         }
+    }
+
+    /**
+     * Receives the terminal response of an executed request before its observer does. Not called for a request that is
+     * rejected in a queue, refused, or completed without an execution. An interface, since {@code cache} depends on this
+     * package.
+     */
+    public interface CompletionListener {
+        /**
+         * Called when the models that execute a request to an ensemble are known, before its completion. Must be short, and
+         * must not block or throw.
+         *
+         * @param executing returns the identity of their content; empty if it is not known
+         */
+        default void executedBy(Supplier<Optional<String>> executing) {}
+
+        /** Called by the thread that completes the request. Must be short, and must not block or throw. */
+        void completed(ResponseEvent event);
     }
 }

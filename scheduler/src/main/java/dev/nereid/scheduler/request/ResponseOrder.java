@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * the sender, and delivers until none is left; the others only add. A held response keeps a reference to its request.
  */
 public final class ResponseOrder {
-    /** Receives the responses to one request when its place is the first. */
+    /** Receives the responses to one request when its place is the first. An interface, since it depends on this class. */
     interface Recipient {
         void retain();
 

@@ -119,7 +119,7 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
      * completes a waiting request takes the step of the latch and then reads it. Both are volatile, so that at least
      * one sees the other.
      */
-    private volatile @Nullable QueuePosition position;
+    private volatile Rescheduler.@Nullable Position position;
 
     /**
      * Counts the request as in flight, and takes ownership of its memory. The caller offers it to the queue.
@@ -201,12 +201,12 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
     }
 
     /** Returns the last position in a queue; {@code null} if the request was never offered. */
-    public @Nullable QueuePosition position() {
+    public Rescheduler.@Nullable Position position() {
         return position;
     }
 
     /** Sets the position in a queue. The queue checks {@link #isWaiting} afterwards, and only then adds the request. */
-    public void setPosition(QueuePosition position) {
+    public void setPosition(Rescheduler.Position position) {
         this.position = position;
     }
 
@@ -288,7 +288,7 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
     }
 
     private void leaveQueue() {
-        QueuePosition left = position;
+        Rescheduler.Position left = position;
         if (left != null) {
             left.leave();
         }
@@ -885,6 +885,6 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
 
     public void log(String event, Throwable cause) {
         model.fatalErrors().check(cause);
-        RequestLog.error(checked, event, cause);
+        checked.log(event, cause);
     }
 }

@@ -4,14 +4,14 @@ import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.queue.Deadline;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.request.QueuePosition;
+import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.Sequence;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** Links one waiting request into its sequence. The links are guarded by the lock of the sequences. */
-final class SequenceEntry implements QueuePosition, EqualInputs.Candidate {
+final class SequenceEntry implements Rescheduler.Position, EqualInputs.Candidate {
     private final ScheduledRequest request;
     private final byte @Nullable [] content;
     private final Consumer<SequenceEntry> remover;

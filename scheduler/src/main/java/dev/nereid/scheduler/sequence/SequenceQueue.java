@@ -9,7 +9,10 @@ import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.QueueLock;
 import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.queue.WorkSource;
+import dev.nereid.scheduler.request.IndependentCalls;
 import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.Rescheduler;
+import dev.nereid.scheduler.request.ResponseChannel;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.statistics.SequenceEnds;
 import dev.nereid.scheduler.time.Timer;
@@ -89,7 +92,7 @@ public final class SequenceQueue implements ModelQueue {
         try {
             inputs.addInstance();
             Slots slots = new Slots(plan.slots());
-            SequenceRescheduler rescheduler = plan.batching().iterative() ? new SequenceRescheduler(table, lock) : null;
+            Rescheduling rescheduler = plan.batching().iterative() ? new Rescheduling(table, lock) : null;
             SequenceInstance instance = new SequenceInstance(
                     table, lock, model.nanoTime(), slots, strategy(slots), plan.isDirect(), rescheduler);
             return instance.source();
@@ -419,6 +422,68 @@ public final class SequenceQueue implements ModelQueue {
             return table.isStopped();
         } finally {
             lock.unlock();
+        }
+    }
+
+    /**
+     * Queues rescheduled requests of iterative sequences. Safe for use by any thread.
+     *
+     * <p>A request keeps its slot, and goes before all others of its sequence. While its client does not read, it stays
+     * there and is not executed; the other sequences go on.
+     */
+    static final class Rescheduling implements Rescheduler {
+        private final SequenceTable table;
+        private final QueueLock lock;
+
+        Rescheduling(SequenceTable table, QueueLock lock) {
+            this.table = table;
+            this.lock = lock;
+        }
+
+        @Override
+        public Rescheduler.Position newPosition(ScheduledRequest request) {
+            return entry(request).rescheduled();
+        }
+
+        @Override
+        public void reschedule(int ended, List<ScheduledRequest> rescheduled) {
+            IndependentCalls.forEach(rescheduled, this::reschedule);
+        }
+
+        private void reschedule(ScheduledRequest request) {
+            try {
+                SequenceEntry entry = entry(request);
+                ResponseChannel channel = request.delivery().channel();
+                boolean paused = channel != null && !channel.isReady();
+                lock.lock();
+                try {
+                    table.addAgain(entry, paused);
+                } finally {
+                    lock.unlock();
+                }
+                request.checkQueued();
+                if (channel != null && paused) {
+                    channel.alsoWhenReady(() -> resume(entry));
+                }
+            } catch (RuntimeException e) { // of the flow of its client: the others are not affected
+                request.failUnqueued(e);
+            }
+        }
+
+        private void resume(SequenceEntry entry) {
+            lock.lock();
+            try {
+                table.resume(entry);
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        private static SequenceEntry entry(ScheduledRequest request) {
+            if (request.position() instanceof SequenceEntry entry) {
+                return entry;
+            }
+            throw new IllegalStateException("position: " + request.position() + " (expected: of a sequence)");
         }
     }
 }

@@ -64,7 +64,7 @@ public final class ExecutionTally {
     }
 
     /** Passes the times of the parts to a listener. */
-    public void report(ComputeListener listener) {
+    public void report(StepObserver listener) {
         listener.computed(inputNanos, inferNanos, outputNanos);
     }
 

@@ -67,7 +67,7 @@ public final class ModelMeter {
 
     /** By the number of the GPU. */
     @GuardedBy("lock")
-    private final TreeMap<Integer, GpuSums> gpus = new TreeMap<>();
+    private final TreeMap<Integer, ComputeSums.OfGpu> gpus = new TreeMap<>();
 
     @GuardedBy("lock")
     private long requestMicros;
@@ -125,7 +125,7 @@ public final class ModelMeter {
     public void addInstanceOn(int gpu) {
         lock.lock();
         try {
-            gpus.computeIfAbsent(gpu, _ -> new GpuSums());
+            gpus.computeIfAbsent(gpu, _ -> new ComputeSums.OfGpu());
         } finally {
             lock.unlock();
         }
@@ -151,7 +151,7 @@ public final class ModelMeter {
                 queueMicros += tally.queueMicros;
             }
             if (tally.gpu != ExecutionTally.NO_GPU) {
-                gpus.computeIfAbsent(tally.gpu, _ -> new GpuSums()).add(tally);
+                gpus.computeIfAbsent(tally.gpu, _ -> new ComputeSums.OfGpu()).add(tally);
             }
             if (!tally.failures.isEmpty()) {
                 for (Map.Entry<FailureReason, Integer> failed : tally.failures.entrySet()) {
@@ -180,7 +180,7 @@ public final class ModelMeter {
             success.add(0, tally.successes * nanos);
             requests.addInfer(nanos, tally.successes);
             requestMicros += tally.successes * TimeUnit.NANOSECONDS.toMicros(nanos);
-            GpuSums gpu = gpus.get(tally.gpu);
+            ComputeSums.OfGpu gpu = gpus.get(tally.gpu);
             if (gpu != null) {
                 gpu.addInfer(tally, nanos);
             }

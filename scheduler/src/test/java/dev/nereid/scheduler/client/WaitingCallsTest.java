@@ -166,9 +166,9 @@ final class WaitingCallsTest {
         }
 
         @Override
-        public List<InstanceUse> uses() {
+        public List<WaitingCalls.InstanceUse> uses() {
             return instances.stream()
-                    .map(one -> new InstanceUse(
+                    .map(one -> new WaitingCalls.InstanceUse(
                             one.running, one.running != null && one.running.isDeferred, one.deferred, maxDeferred))
                     .toList();
         }

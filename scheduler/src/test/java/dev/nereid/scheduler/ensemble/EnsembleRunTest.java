@@ -54,7 +54,7 @@ class EnsembleRunTest {
     private final FakeClock clock = new FakeClock();
     private final TimeoutQueue timer = new TimeoutQueue(() -> {});
     private final ModelMeter meter = new ModelMeter(InstantSource.system());
-    private final List<StepDefinition> definitions = new ArrayList<>();
+    private final List<EnsemblePlan.StepDefinition> definitions = new ArrayList<>();
     private RequestOptions options = RequestOptions.DEFAULT;
     private int batchSize = 1;
     private FakeSteps steps = new FakeSteps(List.of(), memory);
@@ -68,7 +68,7 @@ class EnsembleRunTest {
     /** Adds a step {@code "model input=tensor,... output=tensor,..."}; that of a decoupled model ends with {@code !}. */
     private void step(String text) {
         String[] parts = text.split(" ", -1);
-        definitions.add(new StepDefinition(parts[0], maps(parts[1]), maps(parts[2]), parts.length > 3));
+        definitions.add(new EnsemblePlan.StepDefinition(parts[0], maps(parts[1]), maps(parts[2]), parts.length > 3));
     }
 
     private static Map<String, String> maps(String pairs) {
@@ -78,7 +78,7 @@ class EnsembleRunTest {
     }
 
     private void start(EnsembleLimits limits, String... outputs) {
-        boolean decoupled = definitions.stream().anyMatch(StepDefinition::decoupled);
+        boolean decoupled = definitions.stream().anyMatch(EnsemblePlan.StepDefinition::decoupled);
         ModelSettingsBuilder settings =
                 ModelSettings.builder("e", 1).decoupled(decoupled).input(spec("IN"));
         Stream.of(outputs).forEach(output -> settings.output(spec(output)));
@@ -92,7 +92,7 @@ class EnsembleRunTest {
                 meter);
     }
 
-    private static ModelSettings settings(StepDefinition step) {
+    private static ModelSettings settings(EnsemblePlan.StepDefinition step) {
         ModelSettingsBuilder settings = ModelSettings.builder(step.model(), 1).decoupled(step.decoupled());
         step.inputs().keySet().forEach(input -> settings.input(spec(input)));
         step.outputs().keySet().forEach(output -> settings.output(spec(output)));

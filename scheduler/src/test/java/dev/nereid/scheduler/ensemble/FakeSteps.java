@@ -10,7 +10,7 @@ import dev.nereid.api.call.CallChain;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.statistics.ComputeListener;
+import dev.nereid.scheduler.statistics.StepObserver;
 import dev.nereid.spi.ModelSettings;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
@@ -92,7 +92,7 @@ final class FakeSteps implements StepModels {
             if (released.compareAndSet(false, true)) {
                 request.release().run();
             }
-            if (observer instanceof ComputeListener listener) {
+            if (observer instanceof StepObserver listener) {
                 listener.computed(1, 10, 100);
             }
         }
@@ -186,7 +186,7 @@ final class FakeSteps implements StepModels {
     }
 
     /** The models of one request. */
-    private final class Pinned implements PinnedModels {
+    private final class Pinned implements StepModels.Pinned {
         private final int pinned;
 
         Pinned(int pinned) {

@@ -92,15 +92,15 @@ class NestedEnsembleProperties {
                     .build();
         }
 
-        private List<StepDefinition> definitions() {
+        private List<EnsemblePlan.StepDefinition> definitions() {
             Map<String, String> inputs = inner.settings().inputs().stream()
                     .map(TensorSpec::name)
                     .collect(Collectors.toMap(name -> name, name -> name));
             Map<String, String> outputs =
                     inner.outputs().stream().collect(Collectors.toMap(name -> name, name -> "of " + name));
             return List.of(
-                    new StepDefinition("e", inputs, outputs, inner.isDecoupled()),
-                    new StepDefinition("last", outputs, Map.of("OUT", "OUT"), false));
+                    new EnsemblePlan.StepDefinition("e", inputs, outputs, inner.isDecoupled()),
+                    new EnsemblePlan.StepDefinition("last", outputs, Map.of("OUT", "OUT"), false));
         }
     }
 
@@ -110,8 +110,8 @@ class NestedEnsembleProperties {
         public Cancellation acquire(CheckedRequest request, Receiver receiver) {
             return outer.outerSteps.acquire(request, new Receiver() {
                 @Override
-                public void acquired(PinnedModels models) {
-                    receiver.acquired(new PinnedModels() {
+                public void acquired(StepModels.Pinned models) {
+                    receiver.acquired(new StepModels.Pinned() {
                         @Override
                         public StepModel model(int step) {
                             return step == 0 ? new Inner(outer) : models.model(step);

@@ -28,7 +28,7 @@ final class RandomEnsemble {
     private static final long MAX_RESPONSE_BYTES = 512 + 2 * Long.BYTES;
 
     private final Random random;
-    private final List<StepDefinition> steps = new ArrayList<>();
+    private final List<EnsemblePlan.StepDefinition> steps = new ArrayList<>();
 
     /** The number of decoupled steps before each tensor. */
     private final Map<String, Integer> depths = new LinkedHashMap<>();
@@ -81,7 +81,7 @@ final class RandomEnsemble {
             written.put("o" + i, tensor);
             depths.put(tensor, decoupled ? depth + 1 : depth);
         }
-        steps.add(new StepDefinition("s" + index, inputs, written, decoupled));
+        steps.add(new EnsemblePlan.StepDefinition("s" + index, inputs, written, decoupled));
     }
 
     private static TensorSpec spec(String name) {
@@ -103,7 +103,7 @@ final class RandomEnsemble {
 
     List<ModelSettings> stepSettings() {
         List<ModelSettings> all = new ArrayList<>();
-        for (StepDefinition step : steps) {
+        for (EnsemblePlan.StepDefinition step : steps) {
             ModelSettingsBuilder settings =
                     ModelSettings.builder(step.model(), 1).decoupled(step.decoupled());
             step.inputs().keySet().forEach(input -> settings.input(optional(input)));
@@ -114,7 +114,8 @@ final class RandomEnsemble {
     }
 
     EnsemblePlan plan(EnsembleLimits limits) {
-        List<StepDefinition> shuffled = new ArrayList<>(steps); // the plan does not depend on the order of numbers
+        List<EnsemblePlan.StepDefinition> shuffled =
+                new ArrayList<>(steps); // the plan does not depend on the order of numbers
         return EnsemblePlan.of(settings(), shuffled, limits);
     }
 

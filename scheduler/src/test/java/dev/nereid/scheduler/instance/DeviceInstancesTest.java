@@ -62,7 +62,7 @@ final class DeviceInstancesTest {
 
     @Test
     void rotatesTheInstancesOfADevice() throws InterruptedException {
-        WarmupSample sample = new WarmupSample("s", 1, () -> List.of(request("warm")));
+        Warmup.Sample sample = new Warmup.Sample("s", 1, () -> List.of(request("warm")));
         ModelPlan plan = new ModelPlan(model, BatchingPolicy.NONE)
                 .with(new ExecutionTraits("blocking", AcceptedMemory.HOST, false, true))
                 .with(List.of(sample));

@@ -56,7 +56,7 @@ final class DirectExecutionTest {
             .build();
     private final List<String> threads = new CopyOnWriteArrayList<>();
     private final List<RecordingObserver> observers = new ArrayList<>();
-    private ThreadPlacement placement = ThreadPlacement.ANYWHERE;
+    private Instance.ThreadPlacement placement = Instance.ThreadPlacement.ANYWHERE;
     private FakeInstance.Execution execution = FakeInstance::copy;
     private final FakeInstance instance = new FakeInstance(batch -> {
         threads.add(Thread.currentThread().getName());

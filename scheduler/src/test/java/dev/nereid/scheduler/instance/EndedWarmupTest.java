@@ -52,7 +52,7 @@ final class EndedWarmupTest {
             .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
             .build();
 
-    private final WarmupSample endless = new WarmupSample("s", Integer.MAX_VALUE, () -> List.of(request()));
+    private final Warmup.Sample endless = new Warmup.Sample("s", Integer.MAX_VALUE, () -> List.of(request()));
 
     @Test
     void failsTheStartThatWaitsForIt() {
@@ -115,7 +115,7 @@ final class EndedWarmupTest {
             Latches.await(interrupted);
             FakeInstance.copy(batch);
         });
-        WarmupSample once = new WarmupSample("s", 1, () -> List.of(request()));
+        Warmup.Sample once = new Warmup.Sample("s", 1, () -> List.of(request()));
 
         try (ModelScheduler scheduler = start(List.of(once), early, late)) {
             Thread thread = first.join();
@@ -152,7 +152,7 @@ final class EndedWarmupTest {
             List<CheckedRequest> batch = unreadable(requests);
             FakeInstance instance = new FakeInstance(FakeInstance::copy);
             ModelScheduler scheduler = ModelScheduler.start(
-                    new ModelPlan(shaped, BatchingPolicy.NONE).with(List.of(new WarmupSample("s", 1, () -> batch))),
+                    new ModelPlan(shaped, BatchingPolicy.NONE).with(List.of(new Warmup.Sample("s", 1, () -> batch))),
                     slots(instance),
                     new SchedulerEnvironment(memory, System::nanoTime, timer));
 
@@ -232,7 +232,7 @@ final class EndedWarmupTest {
     }
 
     private static Instance misplaced(FakeInstance instance) {
-        ThreadPlacement placement = new ThreadPlacement() {
+        Instance.ThreadPlacement placement = new Instance.ThreadPlacement() {
             @Override
             public void place() {}
 
@@ -249,7 +249,7 @@ final class EndedWarmupTest {
         return new Instance("bad", Device.CPU, instance, RateProfile.NONE, placement);
     }
 
-    private ModelScheduler start(List<WarmupSample> samples, FakeInstance... instances) {
+    private ModelScheduler start(List<Warmup.Sample> samples, FakeInstance... instances) {
         return ModelScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(samples),
                 slots(instances),

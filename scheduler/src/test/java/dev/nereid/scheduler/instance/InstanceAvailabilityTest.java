@@ -19,7 +19,6 @@ import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
-import dev.nereid.scheduler.rate.RateResource;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
@@ -236,7 +235,7 @@ final class InstanceAvailabilityTest {
     @Test
     void holdsNoPermit() {
         RateLimiter limiter = new RateLimiter(List.of());
-        RateProfile one = new RateProfile(1, List.of(new RateResource("R", true, 1)));
+        RateProfile one = new RateProfile(1, List.of(new RateProfile.Resource("R", true, 1)));
         SteppedScheduler scheduler = new SteppedScheduler(
                 model,
                 BatchPlanner.oneByOne(),
@@ -261,7 +260,7 @@ final class InstanceAvailabilityTest {
     @Test
     void releasesThePermitThatItDoesNotUse() {
         RateLimiter limiter = new RateLimiter(List.of());
-        RateProfile one = new RateProfile(1, List.of(new RateResource("R", true, 1)));
+        RateProfile one = new RateProfile(1, List.of(new RateProfile.Resource("R", true, 1)));
         List<DeferredExecution> deferred = new ArrayList<>();
         FakeInstance first = new FakeInstance(batch -> {
             deferred.add(batch.defer());
@@ -323,7 +322,7 @@ final class InstanceAvailabilityTest {
 
     @Test
     void executesItsWarmup() throws InterruptedException {
-        WarmupSample sample = new WarmupSample("s", 1, () -> List.of(request("warm")));
+        Warmup.Sample sample = new Warmup.Sample("s", 1, () -> List.of(request("warm")));
         instance.availability.unavailable(REASON);
         ModelScheduler scheduler = start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(List.of(sample)),

@@ -36,7 +36,7 @@ final class InstanceTest {
                 Optional.of(gpu),
                 backend,
                 RateProfile.NONE,
-                ThreadPlacement.ANYWHERE,
+                Instance.ThreadPlacement.ANYWHERE,
                 new InstanceAvailability(),
                 backend::close);
         Instance onCpu = new Instance("m_1", Device.CPU, backend);

@@ -60,10 +60,10 @@ final class LateStartTest {
         final InstanceThreads threads = new InstanceThreads("t/", FatalErrorHandler.NONE, unplaced, started);
 
         Served(FakeInstance... those) {
-            this(ThreadPlacement.ANYWHERE, those);
+            this(Instance.ThreadPlacement.ANYWHERE, those);
         }
 
-        Served(ThreadPlacement placement, FakeInstance... those) {
+        Served(Instance.ThreadPlacement placement, FakeInstance... those) {
             instances.addAll(List.of(those));
             scheduler = new SteppedScheduler(model, BatchPlanner.oneByOne(), memory);
             for (FakeInstance instance : those) {
@@ -446,7 +446,7 @@ final class LateStartTest {
     void endsThreadsOfAWarmupToo() throws InterruptedException {
         Served served = new Served();
         InstanceWorker worker = served.add(instance());
-        WarmupSample sample = new WarmupSample("w", 1, () -> List.of(request()));
+        Warmup.Sample sample = new Warmup.Sample("w", 1, () -> List.of(request()));
         served.threads.start(List.of(worker), new Warmup(served.scheduler.scope, List.of(sample), 1));
         served.threads.serve(worker::equals);
         Thread first = Threads.named("t/i0");

@@ -34,7 +34,7 @@ final class LazyThreadLincheckTest {
         private final AtomicInteger ended = new AtomicInteger();
         private final AtomicInteger running = new AtomicInteger();
         private final Thread thread = Thread.ofPlatform().unstarted(() -> {});
-        private final LazyThread late = new LazyThread(() -> thread, _ -> {
+        private final InstanceThread.LazyThread late = new InstanceThread.LazyThread(() -> thread, _ -> {
             if (attempts.getAndIncrement() == 0) {
                 throw new IllegalStateException("no memory");
             }

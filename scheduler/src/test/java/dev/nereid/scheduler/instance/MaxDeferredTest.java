@@ -16,7 +16,6 @@ import dev.nereid.scheduler.TriedScheduler;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
-import dev.nereid.scheduler.rate.RateResource;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
@@ -309,10 +308,10 @@ final class MaxDeferredTest {
     @Test
     void waitsBeforeItRequestsAPermit() {
         RateLimiter limiter = new RateLimiter(List.of());
-        RateProfile one = new RateProfile(1, List.of(new RateResource("R", true, 2)));
+        RateProfile one = new RateProfile(1, List.of(new RateProfile.Resource("R", true, 2)));
         ModelScheduler scheduler = TriedScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(traits(1, false)),
-                List.of(new Instance("i0", Device.CPU, instance, one, ThreadPlacement.ANYWHERE)),
+                List.of(new Instance("i0", Device.CPU, instance, one, Instance.ThreadPlacement.ANYWHERE)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer).with(limiter));
         submit(scheduler, "a");
         awaitDeferred(1);

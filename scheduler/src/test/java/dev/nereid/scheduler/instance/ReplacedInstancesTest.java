@@ -239,7 +239,7 @@ final class ReplacedInstancesTest {
         FakeInstance bad = new FakeInstance(batch -> {
             throw new BackendException(ErrorCode.INTERNAL, "broken");
         });
-        WarmupSample sample = new WarmupSample("s", 1, () -> List.of(request()));
+        Warmup.Sample sample = new Warmup.Sample("s", 1, () -> List.of(request()));
 
         try (ModelScheduler scheduler = start(ExecutionTraits.DEFAULT, old)) {
             assertThatThrownBy(() -> scheduler.replace(slots(good, bad), List.of(old.scheduled()), List.of(sample)))

@@ -15,7 +15,6 @@ import dev.nereid.scheduler.Threads;
 import dev.nereid.scheduler.rate.RateLimitRegistration;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
-import dev.nereid.scheduler.rate.RateResource;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
@@ -144,11 +143,11 @@ final class WarmupTest {
     @Test
     void needsAPermit() throws InterruptedException {
         RateLimiter limiter = new RateLimiter(List.of());
-        RateProfile profile = new RateProfile(1, List.of(new RateResource("R", true, 1)));
+        RateProfile profile = new RateProfile(1, List.of(new RateProfile.Resource("R", true, 1)));
         RateLimitRegistration held = limiter.register(Device.CPU, profile);
         held.stage(() -> {});
         FakeInstance instance = new FakeInstance(FakeInstance::copy);
-        Instance slot = new Instance("i0", Device.CPU, instance, profile, ThreadPlacement.ANYWHERE);
+        Instance slot = new Instance("i0", Device.CPU, instance, profile, Instance.ThreadPlacement.ANYWHERE);
         RecordingObserver observer = new RecordingObserver();
 
         try (ModelScheduler scheduler = ModelScheduler.start(
@@ -203,7 +202,7 @@ final class WarmupTest {
                 seen.add("execute " + Thread.currentThread().getName());
                 FakeInstance.copy(batch);
             });
-            ThreadPlacement placement =
+            Instance.ThreadPlacement placement =
                     () -> seen.add("place " + Thread.currentThread().getName());
             slots.add(new Instance("i" + i, Device.CPU, instance, RateProfile.NONE, placement));
         }
@@ -399,7 +398,7 @@ final class WarmupTest {
             seen.add(batch.gather("START").shape());
             FakeInstance.copy(batch);
         });
-        WarmupSample sample = new WarmupSample(
+        Warmup.Sample sample = new Warmup.Sample(
                 "s",
                 1,
                 () -> List.of(
@@ -420,8 +419,8 @@ final class WarmupTest {
         assertThat(instance.violations()).isEmpty();
     }
 
-    private WarmupSample sample(String name, int executions, int count) {
-        return new WarmupSample(
+    private Warmup.Sample sample(String name, int executions, int count) {
+        return new Warmup.Sample(
                 name,
                 executions,
                 () -> IntStream.range(0, count)
@@ -442,7 +441,7 @@ final class WarmupTest {
         assertThat(memory.buffersInUse()).isZero();
     }
 
-    private ModelScheduler start(ModelSettings settings, List<WarmupSample> samples, FakeInstance... instances) {
+    private ModelScheduler start(ModelSettings settings, List<Warmup.Sample> samples, FakeInstance... instances) {
         List<Instance> slots = new ArrayList<>();
         for (FakeInstance instance : instances) {
             slots.add(new Instance("i" + slots.size(), Device.CPU, instance));
@@ -450,12 +449,12 @@ final class WarmupTest {
         return start(settings, samples, slots);
     }
 
-    private ModelScheduler start(ModelSettings settings, List<WarmupSample> samples, List<Instance> slots) {
+    private ModelScheduler start(ModelSettings settings, List<Warmup.Sample> samples, List<Instance> slots) {
         return ModelScheduler.start(
                 plan(settings, samples), slots, new SchedulerEnvironment(memory, System::nanoTime, timer));
     }
 
-    private static ModelPlan plan(ModelSettings settings, List<WarmupSample> samples) {
+    private static ModelPlan plan(ModelSettings settings, List<Warmup.Sample> samples) {
         return new ModelPlan(settings, new BatchingPolicy(true, List.of(), 0)).with(samples);
     }
 

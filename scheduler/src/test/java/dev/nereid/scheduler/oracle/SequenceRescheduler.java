@@ -1,7 +1,6 @@
 package dev.nereid.scheduler.oracle;
 
 import dev.nereid.scheduler.request.IndependentCalls;
-import dev.nereid.scheduler.request.QueuePosition;
 import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ResponseChannel;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -23,7 +22,7 @@ final class SequenceRescheduler implements Rescheduler {
     }
 
     @Override
-    public QueuePosition newPosition(ScheduledRequest request) {
+    public Rescheduler.Position newPosition(ScheduledRequest request) {
         return entry(request).rescheduled();
     }
 

@@ -7,7 +7,6 @@ import dev.nereid.scheduler.memory.ZeroMemory;
 import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.NullRequest;
-import dev.nereid.scheduler.request.QueuePosition;
 import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.Rescheduler;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -167,7 +166,7 @@ public final class BoundSource implements WorkSource {
         InstanceHandle handle = new InstanceHandle(directRun, load);
         handle.setRescheduler(new Rescheduler() {
             @Override
-            public QueuePosition newPosition(ScheduledRequest request) {
+            public Rescheduler.Position newPosition(ScheduledRequest request) {
                 if (failing) {
                     throw new OutOfMemoryError("for a test");
                 }
@@ -327,7 +326,7 @@ public final class BoundSource implements WorkSource {
             return BoundSource.this.nullRequest(like);
         }
 
-        QueuePosition position(ScheduledRequest request) {
+        Rescheduler.Position position(ScheduledRequest request) {
             return () -> {
                 lock.lock();
                 try {

@@ -79,7 +79,8 @@ final class RateLimiterProperties {
      */
     private static final class Run {
         final RateLimiter limiter = new RateLimiter(List.of(
-                new ResourceLimit("G", GLOBAL, OptionalInt.empty()), new ResourceLimit("D", 2, OptionalInt.of(0))));
+                new RateLimiter.ResourceLimit("G", GLOBAL, OptionalInt.empty()),
+                new RateLimiter.ResourceLimit("D", 2, OptionalInt.of(0))));
         final List<Actor> all = new ArrayList<>();
         final List<Actor> granted = new ArrayList<>();
         private final SplittableRandom random;
@@ -166,7 +167,9 @@ final class RateLimiterProperties {
                     Device.CPU,
                     new RateProfile(
                             priority,
-                            List.of(new RateResource("G", true, need[0]), new RateResource("D", false, need[1]))));
+                            List.of(
+                                    new RateProfile.Resource("G", true, need[0]),
+                                    new RateProfile.Resource("D", false, need[1]))));
         }
 
         void stage() {

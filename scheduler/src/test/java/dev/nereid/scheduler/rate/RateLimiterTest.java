@@ -38,7 +38,8 @@ final class RateLimiterTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
-    private final RateLimiter limiter = new RateLimiter(List.of(new ResourceLimit(R, 2, OptionalInt.empty())));
+    private final RateLimiter limiter =
+            new RateLimiter(List.of(new RateLimiter.ResourceLimit(R, 2, OptionalInt.empty())));
     private final ModelSettings model = ModelSettings.builder("m", 1)
             .maxBatchSize(8)
             .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
@@ -51,7 +52,7 @@ final class RateLimiterTest {
     private RateLimitRegistration register(int priority, int count) {
         return limiter.register(
                 Device.CPU,
-                new RateProfile(priority, count == 0 ? List.of() : List.of(new RateResource(R, true, count))));
+                new RateProfile(priority, count == 0 ? List.of() : List.of(new RateProfile.Resource(R, true, count))));
     }
 
     private void stage(RateLimitRegistration registration, String name) {
@@ -120,7 +121,7 @@ final class RateLimiterTest {
     }
 
     private static RateProfile needing(int count) {
-        return new RateProfile(1, List.of(new RateResource(R, true, count)));
+        return new RateProfile(1, List.of(new RateProfile.Resource(R, true, count)));
     }
 
     @Test
@@ -492,7 +493,7 @@ final class RateLimiterTest {
                 memory,
                 ExecutionTraits.DEFAULT,
                 limiter,
-                new RateProfile(1, List.of(new RateResource(R, true, 2))),
+                new RateProfile(1, List.of(new RateProfile.Resource(R, true, 2))),
                 made);
     }
 

@@ -17,24 +17,24 @@ final class ResourcePoolTest {
 
     private final ResourcePool pool = new ResourcePool(List.of());
 
-    private static ResourceNeed on(Device device, RateResource... resources) {
-        return ResourceNeed.of(device, new RateProfile(1, List.of(resources)));
+    private static ResourcePool.Need on(Device device, RateProfile.Resource... resources) {
+        return ResourcePool.Need.of(device, new RateProfile(1, List.of(resources)));
     }
 
-    private static RateResource some(String name, int count) {
-        return new RateResource(name, false, count);
+    private static RateProfile.Resource some(String name, int count) {
+        return new RateProfile.Resource(name, false, count);
     }
 
-    private static RateResource global(String name, int count) {
-        return new RateResource(name, true, count);
+    private static RateProfile.Resource global(String name, int count) {
+        return new RateProfile.Resource(name, true, count);
     }
 
-    private static ResourceLimit limit(String name, int count) {
-        return new ResourceLimit(name, count, OptionalInt.empty());
+    private static RateLimiter.ResourceLimit limit(String name, int count) {
+        return new RateLimiter.ResourceLimit(name, count, OptionalInt.empty());
     }
 
-    private static ResourceLimit limit(String name, int count, int device) {
-        return new ResourceLimit(name, count, OptionalInt.of(device));
+    private static RateLimiter.ResourceLimit limit(String name, int count, int device) {
+        return new RateLimiter.ResourceLimit(name, count, OptionalInt.of(device));
     }
 
     @Test
@@ -43,15 +43,15 @@ final class ResourcePoolTest {
         pool.add(on(Device.CPU, some("R", 7), some("S", 1)));
         pool.add(on(Device.CPU, some("R", 5)));
 
-        assertThat(pool.capacity(new ResourceNeed.Key("R", 0))).isEqualTo(7);
-        assertThat(pool.capacity(new ResourceNeed.Key("S", 0))).isEqualTo(1);
-        assertThat(pool.capacity(new ResourceNeed.Key("T", 0))).isZero();
+        assertThat(pool.capacity(new ResourcePool.Need.Key("R", 0))).isEqualTo(7);
+        assertThat(pool.capacity(new ResourcePool.Need.Key("S", 0))).isEqualTo(1);
+        assertThat(pool.capacity(new ResourcePool.Need.Key("T", 0))).isZero();
     }
 
     @Test
     void shrinksWhenTheLargestNeedIsGone() {
-        ResourceNeed largest = on(Device.CPU, some("R", 7));
-        ResourceNeed small = on(Device.CPU, some("R", 2));
+        ResourcePool.Need largest = on(Device.CPU, some("R", 7));
+        ResourcePool.Need small = on(Device.CPU, some("R", 2));
         pool.add(largest);
         pool.add(small);
         pool.take(small);
@@ -59,7 +59,7 @@ final class ResourcePoolTest {
 
         pool.remove(largest);
 
-        assertThat(pool.capacity(new ResourceNeed.Key("R", 0))).isEqualTo(2);
+        assertThat(pool.capacity(new ResourcePool.Need.Key("R", 0))).isEqualTo(2);
         assertThat(pool.fits(small)).as("more is taken than there is").isFalse();
         pool.release(small);
         assertThat(pool.fits(small)).isFalse();
@@ -69,8 +69,8 @@ final class ResourcePoolTest {
 
     @Test
     void keepsDevicesApart() {
-        ResourceNeed first = on(GPU_0, some("R", 2));
-        ResourceNeed second = on(GPU_1, some("R", 2));
+        ResourcePool.Need first = on(GPU_0, some("R", 2));
+        ResourcePool.Need second = on(GPU_1, some("R", 2));
         pool.add(first);
         pool.add(second);
 
@@ -86,8 +86,8 @@ final class ResourcePoolTest {
 
     @Test
     void sharesGlobalResources() {
-        ResourceNeed first = on(GPU_0, global("R", 2));
-        ResourceNeed second = on(GPU_1, global("R", 1));
+        ResourcePool.Need first = on(GPU_0, global("R", 2));
+        ResourcePool.Need second = on(GPU_1, global("R", 1));
         pool.add(first);
         pool.add(second);
 
@@ -102,7 +102,7 @@ final class ResourcePoolTest {
 
     @Test
     void countsProcessorsAsDeviceZero() {
-        ResourceNeed processor = on(Device.CPU, some("R", 1));
+        ResourcePool.Need processor = on(Device.CPU, some("R", 1));
         pool.add(processor);
         pool.add(on(GPU_0, some("R", 1)));
         pool.add(on(new Device(Device.Kind.MODEL, 0), some("R", 1)));
@@ -122,13 +122,13 @@ final class ResourcePoolTest {
         limited.add(on(GPU_1, some("R", 1)));
         limited.add(on(GPU_1, global("S", 1)));
 
-        assertThat(limited.capacity(new ResourceNeed.Key("R", 0)))
+        assertThat(limited.capacity(new ResourcePool.Need.Key("R", 0)))
                 .as("no device: 4, this one: 2")
                 .isEqualTo(4);
-        assertThat(limited.capacity(new ResourceNeed.Key("R", 1)))
+        assertThat(limited.capacity(new ResourcePool.Need.Key("R", 1)))
                 .as("no device: 4, this one: 9")
                 .isEqualTo(9);
-        assertThat(limited.capacity(new ResourceNeed.Key("S", ResourceNeed.Key.ALL)))
+        assertThat(limited.capacity(new ResourcePool.Need.Key("S", ResourcePool.Need.Key.ALL)))
                 .as("whatever the device")
                 .isEqualTo(5);
     }
@@ -138,13 +138,13 @@ final class ResourcePoolTest {
         ResourcePool limited = new ResourcePool(List.of(limit("R", 4), limit("R", 3), limit("R", 8)));
         limited.add(on(GPU_0, some("R", 1)));
 
-        assertThat(limited.capacity(new ResourceNeed.Key("R", 0))).isEqualTo(3);
+        assertThat(limited.capacity(new ResourcePool.Need.Key("R", 0))).isEqualTo(3);
     }
 
     @Test
     void mayHaveMoreThanAnyNeeds() {
         ResourcePool limited = new ResourcePool(List.of(limit("R", 4)));
-        ResourceNeed need = on(Device.CPU, some("R", 2));
+        ResourcePool.Need need = on(Device.CPU, some("R", 2));
         limited.add(need);
 
         limited.take(need);
@@ -168,7 +168,7 @@ final class ResourcePoolTest {
                 .hasMessage(
                         "Resource count for \"S\" is limited to 0 which will prevent scheduling of one or more model"
                                 + " instances, the minimum required count is 4");
-        assertThat(limited.capacity(new ResourceNeed.Key("R", 0)))
+        assertThat(limited.capacity(new ResourcePool.Need.Key("R", 0)))
                 .as("it is not known")
                 .isZero();
     }
@@ -189,13 +189,13 @@ final class ResourcePoolTest {
 
     @Test
     void countsToTheEndOfTheNumbers() {
-        ResourceNeed all = on(Device.CPU, some("R", Integer.MAX_VALUE));
+        ResourcePool.Need all = on(Device.CPU, some("R", Integer.MAX_VALUE));
         pool.add(all);
         pool.take(all);
         pool.take(all);
 
         assertThat(pool.fits(all)).isFalse();
-        assertThat(pool.taken(new ResourceNeed.Key("R", 0))).isEqualTo(2L * Integer.MAX_VALUE);
+        assertThat(pool.taken(new ResourcePool.Need.Key("R", 0))).isEqualTo(2L * Integer.MAX_VALUE);
     }
 
     @Test

@@ -14,7 +14,7 @@ import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Threads;
 import dev.nereid.scheduler.instance.Instance;
-import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.DataType;
@@ -37,7 +37,7 @@ import org.junit.jupiter.api.Timeout;
 /** Models that share a resource, with the threads of their instances. */
 @Timeout(60)
 final class SharedResourceTest {
-    private static final RateResource SHARED = new RateResource("R", true, 1);
+    private static final RateProfile.Resource SHARED = new RateProfile.Resource("R", true, 1);
     private static final String WARMUP_ENDED = "warm-up of model 'm' ended: its instances are closed";
 
     @AutoClose
@@ -118,7 +118,7 @@ final class SharedResourceTest {
 
     @Test
     void aModelThatIsGoneNeedsNothing() {
-        start("large", new RateProfile(1, List.of(new RateResource("R", true, 5))), 1)
+        start("large", new RateProfile(1, List.of(new RateProfile.Resource("R", true, 5))), 1)
                 .close();
         ModelScheduler small = start("small", 1, 2);
         RateLimitRegistration held = limiter.register(Device.CPU, new RateProfile(1, List.of(SHARED)));
@@ -200,11 +200,11 @@ final class SharedResourceTest {
 
     @Test
     void aModelThatCouldNeverRunIsNotStarted() {
-        RateLimiter limited = new RateLimiter(List.of(new ResourceLimit("R", 1, OptionalInt.empty())));
+        RateLimiter limited = new RateLimiter(List.of(new RateLimiter.ResourceLimit("R", 1, OptionalInt.empty())));
         FakeInstance first = new FakeInstance(FakeInstance::copy);
         FakeInstance second = new FakeInstance(FakeInstance::copy);
         instances.addAll(List.of(first, second));
-        RateProfile large = new RateProfile(1, List.of(new RateResource("R", true, 2)));
+        RateProfile large = new RateProfile(1, List.of(new RateProfile.Resource("R", true, 2)));
 
         assertThatThrownBy(() -> ModelScheduler.start(
                         new ModelPlan(model("m"), BatchingPolicy.NONE),
@@ -214,7 +214,7 @@ final class SharedResourceTest {
                 .hasMessageStartingWith("Resource count for \"R\" is limited to 1");
 
         // The first instance is not known any more: its name is free for the other kind.
-        limited.register(Device.CPU, new RateProfile(1, List.of(new RateResource("R", false, 1))))
+        limited.register(Device.CPU, new RateProfile(1, List.of(new RateProfile.Resource("R", false, 1))))
                 .close();
     }
 
@@ -251,7 +251,7 @@ final class SharedResourceTest {
         for (FakeInstance instance : warm) {
             slots.add(slot("i" + slots.size(), instance, new RateProfile(1, List.of(SHARED))));
         }
-        WarmupSample endless = new WarmupSample("s", Integer.MAX_VALUE, () -> List.of(request("m")));
+        Warmup.Sample endless = new Warmup.Sample("s", Integer.MAX_VALUE, () -> List.of(request("m")));
         return ModelScheduler.start(
                 new ModelPlan(model("m"), BatchingPolicy.NONE).with(List.of(endless)),
                 slots,

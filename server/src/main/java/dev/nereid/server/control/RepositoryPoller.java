@@ -3,7 +3,7 @@ package dev.nereid.server.control;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
 import dev.nereid.repository.ModelFingerprint;
-import dev.nereid.scheduler.SchedulerClocks;
+import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.time.Timeout;
 import java.util.Map;
 import java.util.Set;
@@ -75,7 +75,7 @@ final class RepositoryPoller implements AutoCloseable {
             Supplier<PluginState> plugins,
             Actions actions,
             PollState state,
-            SchedulerClocks clocks,
+            SchedulerEnvironment.Clocks clocks,
             Executor executor) {
         this.files = files;
         this.plugins = plugins;

@@ -9,7 +9,6 @@ import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.ensemble.EnsembleLimits;
 import dev.nereid.scheduler.ensemble.EnsemblePlan;
-import dev.nereid.scheduler.ensemble.StepDefinition;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.demand.DemandModels;
@@ -141,11 +140,11 @@ public final class EnsembleLoader {
         return new EnsembleLimits((int) Math.min(max, Integer.MAX_VALUE));
     }
 
-    private static List<StepDefinition> definitions(ModelConfig config, List<ModelConfig> configs) {
+    private static List<EnsemblePlan.StepDefinition> definitions(ModelConfig config, List<ModelConfig> configs) {
         List<ModelEnsembling.Step> steps = config.getEnsembleScheduling().getStepList();
-        List<StepDefinition> definitions = new ArrayList<>();
+        List<EnsemblePlan.StepDefinition> definitions = new ArrayList<>();
         for (int i = 0; i < configs.size(); i++) {
-            definitions.add(new StepDefinition(
+            definitions.add(new EnsemblePlan.StepDefinition(
                     steps.get(i).getModelName(),
                     steps.get(i).getInputMapMap(),
                     steps.get(i).getOutputMapMap(),

@@ -9,7 +9,6 @@ import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.call.CallChain;
 import dev.nereid.repository.ModelKey;
-import dev.nereid.scheduler.ensemble.PinnedModels;
 import dev.nereid.scheduler.ensemble.StepModel;
 import dev.nereid.scheduler.ensemble.StepModels;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -64,7 +63,7 @@ final class StepGenerations implements StepModels {
 
     @Override
     public Cancellation acquire(CheckedRequest request, Receiver receiver) {
-        PinnedModels pinned;
+        StepModels.Pinned pinned;
         try {
             pinned = find(request);
         } catch (InferenceException e) {
@@ -101,7 +100,7 @@ final class StepGenerations implements StepModels {
     }
 
     private void acquired(CheckedRequest request, Runnable hold, Receiver receiver) {
-        PinnedModels pinned;
+        StepModels.Pinned pinned;
         try {
             pinned = find(request);
         } catch (InferenceException e) {
@@ -129,7 +128,7 @@ final class StepGenerations implements StepModels {
     }
 
     /** Acquires leases on all generations; none and {@code null} if one has to be loaded first. */
-    private @Nullable PinnedModels find(CheckedRequest request) {
+    private StepModels.@Nullable Pinned find(CheckedRequest request) {
         List<Generation> found = new ArrayList<>(steps.size());
         boolean isComplete = false;
         try {
@@ -218,7 +217,7 @@ final class StepGenerations implements StepModels {
     }
 
     /** The generations of the steps of one request, with a lease on each. Immutable. */
-    private static final class PinnedGenerations implements PinnedModels {
+    private static final class PinnedGenerations implements StepModels.Pinned {
         private final List<Generation> generations;
         private final EnsembleIdentity identity;
 

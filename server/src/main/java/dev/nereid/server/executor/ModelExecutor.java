@@ -7,7 +7,7 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.ThreadStack;
 import dev.nereid.plugin.boundary.PluginBoundary;
 import dev.nereid.scheduler.Supervision;
-import dev.nereid.scheduler.instance.ThreadPlacement;
+import dev.nereid.scheduler.instance.Instance;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -59,7 +59,7 @@ public final class ModelExecutor implements Executor {
 
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    private volatile ThreadPlacement placement = ThreadPlacement.ANYWHERE;
+    private volatile Instance.ThreadPlacement placement = Instance.ThreadPlacement.ANYWHERE;
 
     /**
      * Creates an executor without threads.
@@ -108,7 +108,7 @@ public final class ModelExecutor implements Executor {
     }
 
     /** Changes where threads run. Each thread moves before its next task. */
-    public void place(ThreadPlacement changed) {
+    public void place(Instance.ThreadPlacement changed) {
         placement = changed;
     }
 
@@ -289,14 +289,14 @@ public final class ModelExecutor implements Executor {
 
     /** A thread that inherits nothing, such as a plugin's class loader, from its creator. */
     private static final class Worker extends Thread {
-        private ThreadPlacement placed = ThreadPlacement.ANYWHERE;
+        private Instance.ThreadPlacement placed = Instance.ThreadPlacement.ANYWHERE;
 
         Worker(Runnable worker, String name) {
             super(null, worker, name, 0, false);
             setDaemon(true);
         }
 
-        void place(ThreadPlacement placement) {
+        void place(Instance.ThreadPlacement placement) {
             if (!placement.equals(placed)) {
                 placed = placement;
                 placement.place();

@@ -1,6 +1,6 @@
 package dev.nereid.server.host;
 
-import dev.nereid.scheduler.instance.ThreadPlacement;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.spi.Device;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -30,7 +30,7 @@ public final class HostPolicies {
     public static final HostPolicies NONE =
             new HostPolicies(Map.of(), ThreadAffinity.ofTheSystem(), HostPolicies::warn);
 
-    private final Map<String, ThreadPlacement> placements = new HashMap<>();
+    private final Map<String, Instance.ThreadPlacement> placements = new HashMap<>();
 
     /**
      * Creates policies.
@@ -134,10 +134,10 @@ public final class HostPolicies {
      * Returns the placement of the threads of a policy.
      *
      * @param policy the policy's name
-     * @return {@link ThreadPlacement#ANYWHERE} if nothing was set for it
+     * @return {@link Instance.ThreadPlacement#ANYWHERE} if nothing was set for it
      */
-    public ThreadPlacement placement(String policy) {
-        return placements.getOrDefault(policy, ThreadPlacement.ANYWHERE);
+    public Instance.ThreadPlacement placement(String policy) {
+        return placements.getOrDefault(policy, Instance.ThreadPlacement.ANYWHERE);
     }
 
     private static void warn(String policy, String problem) {

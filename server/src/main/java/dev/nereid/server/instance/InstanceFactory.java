@@ -1,6 +1,6 @@
 package dev.nereid.server.instance;
 
-import dev.nereid.scheduler.instance.ThreadPlacement;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.ErrorCode;
@@ -61,8 +61,8 @@ public final class InstanceFactory {
      * the placement.
      */
     private BackendInstance create(InstancePlan plan) {
-        ThreadPlacement placement = options.hostPolicies().placement(plan.hostPolicy());
-        if (placement.equals(ThreadPlacement.ANYWHERE)) {
+        Instance.ThreadPlacement placement = options.hostPolicies().placement(plan.hostPolicy());
+        if (placement.equals(Instance.ThreadPlacement.ANYWHERE)) {
             return creation.create(plan);
         }
         List<Future<BackendInstance>> created = new ArrayList<>();

@@ -1,7 +1,6 @@
 package dev.nereid.server.instance;
 
 import dev.nereid.scheduler.rate.RateProfile;
-import dev.nereid.scheduler.rate.RateResource;
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.DeviceInstanceContext;
@@ -46,8 +45,9 @@ public record InstancePlan(String name, Device device, List<String> profiles, bo
      */
     RateProfile rateProfile() {
         ModelRateLimiter limiter = group.getRateLimiter();
-        List<RateResource> resources = limiter.getResourcesList().stream()
-                .map(resource -> new RateResource(resource.getName(), resource.getGlobal(), cut(resource.getCount())))
+        List<RateProfile.Resource> resources = limiter.getResourcesList().stream()
+                .map(resource ->
+                        new RateProfile.Resource(resource.getName(), resource.getGlobal(), cut(resource.getCount())))
                 .toList();
         return new RateProfile(cut(limiter.getPriority()), resources);
     }

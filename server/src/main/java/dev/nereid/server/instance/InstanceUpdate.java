@@ -1,6 +1,6 @@
 package dev.nereid.server.instance;
 
-import dev.nereid.scheduler.rate.RateResource;
+import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.spi.Device;
 import inference.ModelInstanceGroup;
 import java.util.ArrayList;
@@ -114,7 +114,7 @@ public record InstanceUpdate(List<Integer> sources, List<Integer> removed) {
                 .filter(instance -> !instance.passive())
                 .flatMap(instance -> instance.rateProfile().resources().stream())
                 .filter(resource -> resource.global() == global)
-                .map(RateResource::name)
+                .map(RateProfile.Resource::name)
                 .collect(Collectors.toCollection(TreeSet::new));
     }
 }

@@ -21,7 +21,7 @@ import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.Instance;
-import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.scheduler.statistics.ModelMeter;
@@ -335,7 +335,7 @@ public final class VersionLoader {
 
     /** Passes the active instances to a scheduler. The passive instances stay with the model. */
     private ServedModel serve(
-            Parts parts, List<BackendInstance> instances, List<WarmupSample> warmup, Rollback rollback) {
+            Parts parts, List<BackendInstance> instances, List<Warmup.Sample> warmup, Rollback rollback) {
         checkActive(
                 parts.settings().name(),
                 instances.stream().map(BackendInstance::plan).toList());

@@ -5,7 +5,7 @@ import dev.nereid.plugin.BackendLease;
 import dev.nereid.plugin.BackendRegistry;
 import dev.nereid.scheduler.InstanceControl;
 import dev.nereid.scheduler.instance.Instance;
-import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.server.instance.BackendInstance;
 import dev.nereid.server.instance.InstanceFactory;
 import dev.nereid.server.instance.InstancePlan;
@@ -219,7 +219,7 @@ public final class VersionUpdater {
             ServedModel served,
             List<BackendInstance> added,
             List<BackendInstance> removed,
-            List<WarmupSample> warmup,
+            List<Warmup.Sample> warmup,
             Rollback rollback)
             throws InterruptedException, ReloadRequiredException {
         InstanceControl instances = instances(served);

@@ -3,7 +3,7 @@ package dev.nereid.server.warmup;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.InstanceControl;
 import dev.nereid.scheduler.instance.Instance;
-import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.instance.Warmup;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
@@ -40,7 +40,7 @@ public final class RunningWarmups {
      * @throws InferenceException as {@link InstanceControl#replace}
      */
     public void replace(
-            InstanceControl instances, List<Instance> added, Collection<Instance> removed, List<WarmupSample> warmup)
+            InstanceControl instances, List<Instance> added, Collection<Instance> removed, List<Warmup.Sample> warmup)
             throws InterruptedException {
         begin(instances);
         try {

@@ -8,7 +8,7 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
-import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.RequestInputs;
 import dev.nereid.server.request.RequestChecks;
@@ -47,7 +47,7 @@ public final class WarmupSamples implements AutoCloseable {
     private final TensorMemory memory;
     private final RandomGenerator random;
     private final RequestChecks checks;
-    private final List<WarmupSample> samples = new ArrayList<>();
+    private final List<Warmup.Sample> samples = new ArrayList<>();
     private final List<TensorBuffer> buffers = new ArrayList<>();
 
     private WarmupSamples(
@@ -118,7 +118,7 @@ public final class WarmupSamples implements AutoCloseable {
     }
 
     /** Returns the samples, in the order of the configuration. */
-    public List<WarmupSample> samples() {
+    public List<Warmup.Sample> samples() {
         return List.copyOf(samples);
     }
 
@@ -139,7 +139,7 @@ public final class WarmupSamples implements AutoCloseable {
         }
     }
 
-    private WarmupSample sample(ModelWarmup setting) {
+    private Warmup.Sample sample(ModelWarmup setting) {
         if (Integer.toUnsignedLong(setting.getCount()) > MAX_EXECUTIONS) {
             throw invalid("count " + Integer.toUnsignedString(setting.getCount()) + " for '" + model.name()
                     + "', max allowed is " + MAX_EXECUTIONS);
@@ -157,7 +157,7 @@ public final class WarmupSamples implements AutoCloseable {
         CheckedRequest request = request(setting, known, unknown);
         List<CheckedRequest> batch = Collections.nCopies((int) batchSize, request);
         long executions = Math.max(Integer.toUnsignedLong(setting.getCount()), 1);
-        return new WarmupSample(setting.getName(), (int) executions, () -> batch);
+        return new Warmup.Sample(setting.getName(), (int) executions, () -> batch);
     }
 
     private void add(String name, ModelWarmup.Input input, List<InputTensor> known, List<NamedTensor> unknown) {

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.repository.ModelFingerprint;
-import dev.nereid.scheduler.SchedulerClocks;
+import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.testkit.FakeClock;
@@ -36,7 +36,7 @@ final class RepositoryPollerTest {
             () -> new RepositoryPoller.PluginState(0, Map.of()),
             actions,
             new PollState(INTERVAL, WINDOW),
-            new SchedulerClocks(clock, InstantSource.system(), timer),
+            new SchedulerEnvironment.Clocks(clock, InstantSource.system(), timer),
             Runnable::run);
 
     /** Records what is to be done; it ends when the test says so. */

@@ -3,7 +3,7 @@ package dev.nereid.server.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
-import dev.nereid.scheduler.instance.ThreadPlacement;
+import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.spi.Device;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -42,10 +42,10 @@ final class HostPoliciesTest {
 
     @Test
     void placesNothingWithoutASetting() {
-        assertThat(HostPolicies.NONE.placement("cpu")).isSameAs(ThreadPlacement.ANYWHERE);
+        assertThat(HostPolicies.NONE.placement("cpu")).isSameAs(Instance.ThreadPlacement.ANYWHERE);
         HostPolicies policies = policies("mine,cpu-cores=1");
-        assertThat(policies.placement("cpu")).isSameAs(ThreadPlacement.ANYWHERE);
-        assertThat(policies.placement("mine")).isNotSameAs(ThreadPlacement.ANYWHERE);
+        assertThat(policies.placement("cpu")).isSameAs(Instance.ThreadPlacement.ANYWHERE);
+        assertThat(policies.placement("mine")).isNotSameAs(Instance.ThreadPlacement.ANYWHERE);
     }
 
     @ParameterizedTest

@@ -9,8 +9,7 @@ import dev.nereid.scheduler.ModelPlan;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.instance.Instance;
-import dev.nereid.scheduler.instance.ThreadPlacement;
-import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelVersion;
@@ -42,7 +41,7 @@ final class ThreadAffinityTest {
         CpuSet one = last(all);
         List<String> seen = new CopyOnWriteArrayList<>();
         ModelInstance instance = batch -> seen.add(allowed().toString());
-        ThreadPlacement placement = HostPolicies.of(
+        Instance.ThreadPlacement placement = HostPolicies.of(
                         List.of(new HostSetting("p", HostSetting.CPU_CORES, one.toString())))
                 .placement("p");
         CheckedRequest request = new CheckedRequest(
@@ -59,7 +58,7 @@ final class ThreadAffinityTest {
                 LeakCheckingMemory memory = new LeakCheckingMemory();
                 ModelScheduler scheduler = ModelScheduler.start(
                         new ModelPlan(model, BatchingPolicy.NONE)
-                                .with(List.of(new WarmupSample("s", 1, () -> List.of(request)))),
+                                .with(List.of(new Warmup.Sample("s", 1, () -> List.of(request)))),
                         List.of(
                                 new Instance("placed", Device.CPU, instance, RateProfile.NONE, placement),
                                 new Instance("free", Device.CPU, instance)),

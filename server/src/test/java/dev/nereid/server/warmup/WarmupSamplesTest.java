@@ -7,7 +7,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.repository.config.ConfigNormalization;
 import dev.nereid.repository.config.ModelConfigReader;
-import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.server.lifecycle.ModelSettingsReader;
 import dev.nereid.server.lifecycle.SequencePlanReader;
@@ -72,7 +72,7 @@ final class WarmupSamplesTest {
     @Test
     void createsSingleRequestsOfOneBatch() {
         try (WarmupSamples read = read(sample("a", "batch_size: 3 count: 5", "dims: [ 2 ] zero_data: true"))) {
-            WarmupSample sample = read.samples().getFirst();
+            Warmup.Sample sample = read.samples().getFirst();
             assertThat(sample.name()).isEqualTo("a");
             assertThat(sample.executions()).isEqualTo(5);
             assertThat(sample.batch().get()).hasSize(3).allSatisfy(request -> {
@@ -88,7 +88,7 @@ final class WarmupSamplesTest {
     @Test
     void runsOnceWithoutACount() {
         try (WarmupSamples read = read(sample("a", "batch_size: 1", "dims: [ 2 ] zero_data: true"))) {
-            assertThat(read.samples()).extracting(WarmupSample::executions).containsExactly(1);
+            assertThat(read.samples()).extracting(Warmup.Sample::executions).containsExactly(1);
         }
     }
 
@@ -97,7 +97,7 @@ final class WarmupSamplesTest {
         assertThatThrownBy(() -> read(sample("a", "batch_size: 1 count: 4000000000", "dims: [ 2 ] zero_data: true")))
                 .hasMessage("failed to run warmup sample 'a': count 4000000000 for 'm', max allowed is 100000; ");
         try (WarmupSamples read = read(sample("a", "batch_size: 1 count: 100000", "dims: [ 2 ] zero_data: true"))) {
-            assertThat(read.samples()).extracting(WarmupSample::executions).containsExactly(100_000);
+            assertThat(read.samples()).extracting(Warmup.Sample::executions).containsExactly(100_000);
         }
     }
 

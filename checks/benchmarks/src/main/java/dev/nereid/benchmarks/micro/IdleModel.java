@@ -12,7 +12,6 @@ import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelVersion;
 import dev.nereid.scheduler.request.RequestInputs;
 import dev.nereid.scheduler.request.RequestOutputs;
-import dev.nereid.scheduler.sequence.ControlValues;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.server.memory.TensorPool;
@@ -94,8 +93,8 @@ public final class IdleModel implements AutoCloseable {
                         false)));
     }
 
-    private static ControlValues control(ControlInput.Kind kind, String name, DataType type) {
-        return new ControlValues(new ControlInput(kind, name, type), 0, 1);
+    private static SequencePlan.Control control(ControlInput.Kind kind, String name, DataType type) {
+        return new SequencePlan.Control(new ControlInput(kind, name, type), 0, 1);
     }
 
     private IdleModel(boolean shortExecutions, ModelInstance instance, int maxBatch, Optional<SequencePlan> sequences) {
