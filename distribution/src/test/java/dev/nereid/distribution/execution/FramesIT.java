@@ -68,11 +68,7 @@ class FramesIT {
         RecordedMethod called = call.getValue("method");
         assertThat(called.getType().getName() + "::" + called.getName()).isEqualTo(method);
         assertThat(call.getStackTrace().isTruncated()).isFalse();
-        assertThat(methods(call))
-                .as(method)
-                .last()
-                .asString()
-                .startsWith("dev.nereid.http.");
+        assertThat(methods(call)).as(method).last().asString().startsWith("dev.nereid.http.");
         assertThat(methods(call)).as(method).hasSizeLessThanOrEqualTo(max);
     }
 

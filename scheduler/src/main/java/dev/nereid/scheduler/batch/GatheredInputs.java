@@ -443,8 +443,7 @@ final class GatheredInputs {
     private static void checkJoins(ModelScope model, String input, Tensor first, Tensor other, boolean ragged) {
         Shape shape = other.shape();
         boolean joins = ragged
-                || (shape.rank() > 0
-                        && shape.withFirst(0).equals(first.shape().withFirst(0)));
+                || (shape.rank() > 0 && shape.withFirst(0).equals(first.shape().withFirst(0)));
         if (first.type() != other.type() || !joins) {
             throw InputMemory.error(
                     model,

@@ -60,7 +60,8 @@ public final class SequencePlanReader {
         InitialStates.checkFiles(config, directory);
     }
 
-    private static SequencePlan plan(ModelConfig config, SequenceBatching described, List<SequencePlan.InitialState> states) {
+    private static SequencePlan plan(
+            ModelConfig config, SequenceBatching described, List<SequencePlan.InitialState> states) {
         ModelSequenceBatching batching = config.getSequenceBatching();
         int places = Math.max(1, config.getMaxBatchSize());
         if (described.strategy() == SequenceBatching.Strategy.DIRECT) {
@@ -111,7 +112,8 @@ public final class SequencePlanReader {
                         Float.floatToRawIntBits(control.getFp32FalseTrue(0)),
                         Float.floatToRawIntBits(control.getFp32FalseTrue(1)));
             case BOOL ->
-                new SequencePlan.Control(input, control.getBoolFalseTrue(0) ? 1 : 0, control.getBoolFalseTrue(1) ? 1 : 0);
+                new SequencePlan.Control(
+                        input, control.getBoolFalseTrue(0) ? 1 : 0, control.getBoolFalseTrue(1) ? 1 : 0);
             default -> new SequencePlan.Control(input, control.getInt32FalseTrue(0), control.getInt32FalseTrue(1));
         };
     }
