@@ -500,7 +500,7 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
     /**
      * Decides how a request ends with one of its executions; the event of a cancelled request is replaced.
      *
-     * @return the event that the caller has to {@link #count} and then to {@link #deliver}; {@code null} if the request
+     * @return the event that the caller has to {@link #count} and then to {@link ResponseDelivery#deliver}; {@code null} if the request
      *     was completed before
      */
     @Nullable
