@@ -100,7 +100,9 @@ final class IsolatedBackend implements Backend {
             return platforms;
         }
 
-        /** Returns the provider's reason why the backend cannot work here. A provider that fails at that cannot either. */
+        /**
+         * Returns the provider's reason why the backend cannot work here. A provider that fails at that cannot either.
+         */
         @Override
         public Optional<String> unavailable() {
             try {
@@ -127,7 +129,7 @@ final class IsolatedBackend implements Backend {
             return claimed;
         }
 
-        /** Returns the callbacks of the backend, which run its actions on the threads. */
+        /** Returns the callbacks of the backend; they run its actions on the given threads. */
         IsolatedCallbacks callbacks(Executor threads) {
             return new IsolatedCallbacks(boundary.executor(threads), boundary);
         }

@@ -6,8 +6,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** Counts requests and bytes in flight up to their limits, for one or all models. Safe for use by any thread. */
 public final class AdmissionCounts {
-    final Count requests;
-    final Count bytes;
+    final BoundedCount requests;
+    final BoundedCount bytes;
 
     /**
      * Creates counts of 0.
@@ -16,17 +16,17 @@ public final class AdmissionCounts {
      */
     public AdmissionCounts(AdmissionLimits limits) {
         requireNonNull(limits, "limits");
-        requests = new Count(limits.requests());
-        bytes = new Count(limits.bytes());
+        requests = new BoundedCount(limits.requests());
+        bytes = new BoundedCount(limits.bytes());
     }
 
     /**
      * A counter that never exceeds its limit. Lock-free; safe for use by any thread.
      *
-     * <p>An amount that would exceed the limit is never added, not even for a moment: two amounts that are too large do not
-     * exclude a third that fits. Without a limit nothing is counted.
+     * <p>An amount that would exceed the limit is never added, not even for a moment: two amounts that are too large do
+     * not exclude a third that fits. Without a limit nothing is counted.
      */
-    static final class Count {
+    static final class BoundedCount {
         private final long limit;
         private final AtomicLong count = new AtomicLong();
 
@@ -35,7 +35,7 @@ public final class AdmissionCounts {
          *
          * @param limit the maximum sum; 0 for none
          */
-        Count(long limit) {
+        BoundedCount(long limit) {
             this.limit = limit;
         }
 

@@ -653,23 +653,22 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         if (!ENDED.compareAndSet(this, false, true)) {
             return;
         }
-        boolean computed = true;
-        boolean cut = false;
         try {
-            computed = awaitOutputs(failure == null);
-            if (failure == null) {
-                cutStates();
-            }
-            cut = true;
-        } finally { // no other thread would complete the requests
+            boolean computed = awaitOutputs(failure == null);
             long endNanos = nowNanos + awaitedNanos;
+            boolean cut = false;
             try {
-                complete(cut ? failure : statesNotCut(), computed, tally(failure == null, endNanos), endNanos);
-            } finally {
-                EndActions deferred = afterwards;
-                if (deferred != null) {
-                    deferred.run();
+                if (failure == null) {
+                    cutStates();
                 }
+                cut = true;
+            } finally { // no other thread would complete the requests
+                complete(cut ? failure : statesNotCut(), computed, tally(failure == null, endNanos), endNanos);
+            }
+        } finally {
+            EndActions deferred = afterwards;
+            if (deferred != null) {
+                deferred.run();
             }
         }
     }

@@ -125,7 +125,7 @@ public final class StrategyBatcher {
      */
     public int plan(QueueView queue, long nowNanos, boolean hurry) {
         StrategyBatch forming = get(current);
-        Queue view = new Queue(queue, forming, model.settings().maxBatchSize());
+        EvaluatedPrefix view = new EvaluatedPrefix(queue, forming, model.settings().maxBatchSize());
         int count = planner.take(view, nowNanos, hurry);
         incomplete = count == 0 && view.endsEarly();
         return count;
@@ -179,17 +179,17 @@ public final class StrategyBatcher {
     /**
      * Queue prefix already evaluated by the batching strategy. Confined to the lock of the queue.
      *
-     * <p>It ends before the first request that might join the batch and is not evaluated. A request that cannot join, by
-     * its size or inputs, is visible even if it is not evaluated: it ends the run.
+     * <p>It ends before the first request that might join the batch and is not evaluated. A request that cannot join,
+     * by its size or inputs, is visible even if it is not evaluated: it ends the run.
      */
-    private static final class Queue implements QueueView {
+    private static final class EvaluatedPrefix implements QueueView {
         private final QueueView queue;
         private final StrategyBatch forming;
         private final int maxBatchSize;
         private long items;
         private boolean early;
 
-        Queue(QueueView queue, StrategyBatch forming, int maxBatchSize) {
+        EvaluatedPrefix(QueueView queue, StrategyBatch forming, int maxBatchSize) {
             this.queue = queue;
             this.forming = forming;
             this.maxBatchSize = maxBatchSize;

@@ -33,7 +33,7 @@ final class EnsembleTimeout {
         if (timeout != null || (!hasDeadline && request.options().timeoutMicros() == 0)) {
             return;
         }
-        Time time = Time.of(request);
+        Expiry time = Expiry.of(request);
         Timeout started = timer.newTimeout(() -> expired.accept(time.error()));
         timeout = started;
         started.scheduleAtLatest(time.endNanos());
@@ -52,22 +52,22 @@ final class EnsembleTimeout {
      * @param endNanos the time, on the scale of {@link System#nanoTime()}
      * @param error the error with which the request fails then
      */
-    private record Time(long endNanos, InferenceException error) {
+    private record Expiry(long endNanos, InferenceException error) {
         /** The longest timeout that is added to a time. */
         private static final long MAX_MICROS = TimeUnit.DAYS.toMicros(365);
 
         /** Returns the earlier of deadline and timeout of a request that has one of them. */
-        static Time of(CheckedRequest request) {
+        static Expiry of(CheckedRequest request) {
             long timeout = request.options().timeoutMicros();
             long limited = timeout < 0 || timeout > MAX_MICROS ? MAX_MICROS : timeout; // unsigned
             long expires = request.arrivedNanos() + TimeUnit.MICROSECONDS.toNanos(limited);
             if (request.options().deadlineNanos().isEmpty()) {
-                return new Time(expires, SchedulerErrors.timedOut());
+                return new Expiry(expires, SchedulerErrors.timedOut());
             }
             long deadline = request.options().deadlineNanos().getAsLong();
             return timeout == 0 || deadline - expires <= 0
-                    ? new Time(deadline, SchedulerErrors.cancelled())
-                    : new Time(expires, SchedulerErrors.timedOut());
+                    ? new Expiry(deadline, SchedulerErrors.cancelled())
+                    : new Expiry(expires, SchedulerErrors.timedOut());
         }
     }
 }

@@ -28,7 +28,7 @@ public final class OutputFences {
     private final Queue<Pending> pending = new ConcurrentLinkedQueue<>();
 
     /** An output with a fence that has not been awaited. */
-    private record Pending(Shared fence, Tensor output, ReferenceCountedMemory memory) {}
+    private record Pending(ServerFence fence, Tensor output, ReferenceCountedMemory memory) {}
 
     /**
      * Adds a pending output.
@@ -38,7 +38,7 @@ public final class OutputFences {
      * @return the output with the server's fence
      */
     public Tensor add(Tensor output, ReferenceCountedMemory memory) {
-        Shared passed = new Shared(output.fence().orElseThrow());
+        ServerFence passed = new ServerFence(output.fence().orElseThrow());
         Tensor fenced = output.withFence(passed);
         memory.retain();
         pending.add(new Pending(passed, fenced, memory));
@@ -90,18 +90,18 @@ public final class OutputFences {
     /**
      * The server's fence of a pending output, in place of the backend's. Safe for use by any thread.
      *
-     * <p>Forwards to the fence of the backend until a wait has seen the end of the device's work. The wait of the execution
-     * sees it at the latest. From then on the result is known, and the backend is not called any more: it may be unloaded
-     * while a tensor still has this fence.
+     * <p>Forwards to the fence of the backend until a wait has seen the end of the device's work. The wait of the
+     * execution sees it at the latest. From then on the result is known, and the backend is not called any more: it may
+     * be unloaded while a tensor still has this fence.
      */
-    private static final class Shared implements Fence {
+    private static final class ServerFence implements Fence {
         /** The fence of the backend; {@code null} from the end of the device's work on. */
         private volatile @Nullable Fence fence;
 
         /** The failure of the work; written before {@link #fence}, by each wait that sees the end. */
         private volatile @Nullable BackendException failure;
 
-        Shared(Fence fence) {
+        ServerFence(Fence fence) {
             this.fence = fence;
         }
 

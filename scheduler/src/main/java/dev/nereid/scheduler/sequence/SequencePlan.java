@@ -28,7 +28,7 @@ import java.util.List;
  */
 public record SequencePlan(
         SequenceBatching batching,
-        List<Control> controls,
+        List<ControlValues> controls,
         List<InitialState> states,
         int slots,
         long maxQueueDelayNanos,
@@ -70,8 +70,8 @@ public record SequencePlan(
     }
 
     /**
-     * Returns the inputs that the server adds to the first request of a sequence: the flag START is set, the id is 1, and
-     * states have their initial values.
+     * Returns the inputs that the server adds to the first request of a sequence: the flag START is set, the id is 1,
+     * and states have their initial values.
      *
      * @return the inputs, in memory that is never changed, and is freed by the garbage collector
      */
@@ -87,7 +87,8 @@ public record SequencePlan(
      * A state of a model's sequences, with its value at the start of a sequence. Immutable.
      *
      * @param spec its names, type and dimensions
-     * @param value the value, of one item if the model batches; in memory that is never changed and outlives the scheduler
+     * @param value the value, of one item if the model batches; in memory that is never changed and outlives the
+     *     scheduler
      */
     public record InitialState(StateSpec spec, Tensor value) {
         public InitialState {
@@ -103,8 +104,8 @@ public record SequencePlan(
      * @param falseBits its value for false: a number, or the bits of an FP32; of no effect for ids of sequences
      * @param trueBits its value for true, likewise
      */
-    public record Control(ControlInput input, int falseBits, int trueBits) {
-        public Control {
+    public record ControlValues(ControlInput input, int falseBits, int trueBits) {
+        public ControlValues {
             requireNonNull(input, "input");
         }
 

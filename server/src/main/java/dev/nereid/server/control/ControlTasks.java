@@ -78,7 +78,11 @@ final class ControlTasks {
         this.fatalErrors = fatalErrors;
     }
 
-    /** Submits a task; completed after it, on its thread; fails with {@link InferenceException} alone. */
+    /**
+     * Submits a task for the model with a name.
+     *
+     * @return completes after the task, on its thread; fails with {@link InferenceException} alone
+     */
     CompletionStage<Void> submit(String model, Work work) {
         return submit(model, new Task(null, work));
     }

@@ -219,7 +219,11 @@ public final class ModelLifecycle {
         poller.ifPresent(started -> started.start(models.keys()));
     }
 
-    /** Waits until every model of the start is loaded or has failed; of remote repositories if {@code needsAll}. */
+    /**
+     * Waits until every model of the start is loaded or has failed.
+     *
+     * @param needsAll whether to wait for the models of remote repositories too, however long their listing takes
+     */
     public void awaitLoaded(boolean needsAll) throws InterruptedException {
         startup.await(needsAll);
     }

@@ -23,7 +23,11 @@ final class UnloadedModels {
         this.max = max;
     }
 
-    /** Adds a model as the latest one; returns the key of the first one, which is removed, if there are too many. */
+    /**
+     * Adds a model as the latest one.
+     *
+     * @return the key of the oldest one, if there were too many and it was removed
+     */
     Optional<String> add(String key) {
         lock.lock();
         try {

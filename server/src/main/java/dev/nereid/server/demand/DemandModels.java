@@ -154,13 +154,13 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
     }
 
     /**
-     * Loads several models, all of them or none, and keeps them loaded. Acquisitions wait for memory without holding any,
-     * so that two of them cannot block each other.
+     * Loads several models, all of them or none, and keeps them loaded. Acquisitions wait for memory without holding
+     * any, so that two of them cannot block each other.
      *
      * @param models the keys of the models, each once
-     * @return completed when all are loaded, with an action that ends the hold, to be called once; fails with
-     *     {@link InferenceException} if one cannot be loaded. A caller that
-     *     {@linkplain CompletableFuture#cancel cancels} it waits no more
+     * @return completed when all are loaded, with an action that ends the hold, to be called once; fails with {@link
+     *     InferenceException} if one cannot be loaded. A caller that {@linkplain CompletableFuture#cancel cancels} it
+     *     waits no more
      */
     public CompletableFuture<Runnable> acquireAll(List<String> models) {
         CompletableFuture<Runnable> outcome = new CompletableFuture<>();
@@ -224,7 +224,10 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
         return bounded;
     }
 
-    /** Loads a model as {@link #acquireAll} does, also if its last load has just failed. */
+    /**
+     * Loads the model with a key, also if its last load has just failed, and keeps it loaded as {@link #acquireAll}
+     * does.
+     */
     public CompletionStage<Runnable> hold(String model) {
         backOff.clear(model);
         return acquireAll(actions.group(model));
@@ -263,7 +266,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
         loads.advance();
     }
 
-    /** Records that a client unloaded a model. Requests that wait for it are refused. */
+    /** Records that a client unloaded the model with a key. Requests that wait for it are refused. */
     public void unloaded(String model) {
         planner.report(planning -> planning.unloaded(model, DemandErrors.unloaded(model)));
         loads.advance();

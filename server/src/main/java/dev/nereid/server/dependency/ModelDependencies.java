@@ -16,7 +16,7 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * Knows which models need which others, and why each is loaded. Safe for use by any thread; never blocks for long.
  *
- * <p>A model is loaded because it was requested, or because a requested one needs it. When a model is unloaded, the
+ * <p>Models are known by their keys. A model is loaded because it was requested, or because a requested one needs it. When a model is unloaded, the
  * models that need it are unloaded first, and wait until it is loaded again.
  */
 public final class ModelDependencies {

@@ -262,8 +262,8 @@ final class StepGenerations implements StepModels {
                 try {
                     generation.used(arrivedNanos);
                     checked = model.check(request, arrivedNanos);
-                } catch (RuntimeException
-                        | Error e) { // such as the end of the stack of the plugin that completed the step before
+                } catch (RuntimeException | Error e) {
+                    // such as the end of the stack of the plugin that completed the step before
                     request.release().run();
                     observer.onRefused(refusal(request, e));
                     return Cancellation.NONE;

@@ -31,7 +31,11 @@ final class ThreadAffinity {
         return new ThreadAffinity(name -> Linker.nativeLinker().defaultLookup().find(name));
     }
 
-    /** Binds the calling thread, and threads that it starts from then on, to processors; returns why it cannot. */
+    /**
+     * Binds the calling thread, and threads that it starts from then on, to processors.
+     *
+     * @return the reason if that is not possible; empty if it is done
+     */
     Optional<String> bind(CpuSet processors) {
         try {
             Optional<MemorySegment> function = library.find(FUNCTION);

@@ -223,8 +223,8 @@ public final class LiveGenerations {
     }
 
     /**
-     * Ends a sequence on all replaced generations of a version, after its requests that wait: it starts again on another
-     * one.
+     * Ends a sequence on all replaced generations of a version, after its requests that wait: it starts again on
+     * another one.
      */
     void startedAgain(Sequence.Id id, Generation other) {
         ModelRef version = new ModelRef(other.key(), other.model().version());
@@ -311,13 +311,15 @@ public final class LiveGenerations {
         ended.complete(null);
     }
 
-    /** Ends the sequences of replaced generations, as soon as each has no request, as the server stops. Never blocks. */
+    /**
+     * Ends the sequences of replaced generations, as soon as each has no request, as the server stops. Never blocks.
+     */
     public void endSequences() {
         sequencesEnded = true; // before the generations, among which one may not be replaced yet
         followed.forEach(this::end);
     }
 
-    /** Returns whether the server stops, as {@link #end} says. */
+    /** Returns whether {@link #end} was called: the server stops. */
     public boolean isEnded() {
         return ended.isDone();
     }
@@ -361,7 +363,7 @@ public final class LiveGenerations {
                 .toList();
     }
 
-    /** Describes the waits of a model's draining generations, as the predicate of a sentence. */
+    /** Describes the waits of the draining generations of the model with a key, as the predicate of a sentence. */
     public String whatDrains(String model) {
         boolean isAsked = draining.stream()
                 .anyMatch(generation -> generation.key().equals(model)

@@ -17,7 +17,7 @@ public final class LoadEvents {
 
     private final ConcurrentHashMap<String, LoadCounts> counts = new ConcurrentHashMap<>();
 
-    /** Counts a version that was loaded within some nanoseconds. */
+    /** Counts a version of the model with a name, and the nanoseconds that its load took. */
     public void loaded(String model, long nanos) {
         change(
                 model,
@@ -29,7 +29,7 @@ public final class LoadEvents {
                         before.loadTime().plusNanos(nanos)));
     }
 
-    /** Counts a load that failed. */
+    /** Counts a failed load of the model with a name. */
     public void failed(String model) {
         change(
                 model,

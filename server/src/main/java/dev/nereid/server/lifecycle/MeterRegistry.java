@@ -21,7 +21,7 @@ public final class MeterRegistry {
         this.wallClock = wallClock;
     }
 
-    /** Returns the meter of a version, the same until it is removed. */
+    /** Returns the meter of a version, by the key of its model; the same until it is removed. */
     public ModelMeter of(String model, long version) {
         Map<Long, ModelMeter> versions = meters.compute(model, (_, before) -> {
             Map<Long, ModelMeter> changed = before == null ? new HashMap<>() : new HashMap<>(before);
@@ -31,7 +31,7 @@ public final class MeterRegistry {
         return requireNonNull(versions.get(version));
     }
 
-    /** Removes the meters of a model, except for given versions, which are loaded or in the repository. */
+    /** Removes the meters of the model with a key, except for given versions, which are loaded or in the repository. */
     public void retain(String model, Set<Long> versions) {
         meters.computeIfPresent(model, (_, before) -> {
             Map<Long, ModelMeter> changed = new HashMap<>(before);

@@ -104,7 +104,10 @@ public final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
         return step;
     }
 
-    /** Returns whether the calling thread's step for a model goes on, whichever thread asks; {@code false} for none. */
+    /**
+     * Returns whether the calling thread's step for the model with a name goes on, whichever thread asks; {@code false}
+     * for none.
+     */
     public BooleanSupplier currentStep(String model) {
         for (Step step : steps) {
             if (step.thread.equals(Thread.currentThread()) && step.model.equals(model)) {

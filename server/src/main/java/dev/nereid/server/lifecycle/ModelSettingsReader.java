@@ -191,7 +191,8 @@ public final class ModelSettingsReader {
     }
 
     /**
-     * Returns the server's cache, if a model enables it; warns if there is none.
+     * Returns the server's cache, if a model enables it; warns if there is none. Blocks: the identity reads all files
+     * of the model.
      *
      * @param cache the server's cache; empty if it has none
      * @param identity the identity of the model's files; computed only if the model uses a cache

@@ -90,8 +90,8 @@ public final class SequencePlanReader {
     }
 
     /** The described controls are in the order of the configuration. */
-    private static List<SequencePlan.Control> controls(ModelSequenceBatching batching, SequenceBatching described) {
-        List<SequencePlan.Control> controls = new ArrayList<>();
+    private static List<SequencePlan.ControlValues> controls(ModelSequenceBatching batching, SequenceBatching described) {
+        List<SequencePlan.ControlValues> controls = new ArrayList<>();
         List<Control> configured = batching.getControlInputList().stream()
                 .flatMap(input -> input.getControlList().stream())
                 .toList();
@@ -101,20 +101,20 @@ public final class SequencePlanReader {
         return controls;
     }
 
-    private static SequencePlan.Control values(ControlInput input, Control control) {
+    private static SequencePlan.ControlValues values(ControlInput input, Control control) {
         if (input.kind() == ControlInput.Kind.SEQUENCE_CORRID) {
-            return new SequencePlan.Control(input, NO_VALUE, NO_VALUE);
+            return new SequencePlan.ControlValues(input, NO_VALUE, NO_VALUE);
         }
         return switch (input.type()) {
             case FP32 ->
-                new SequencePlan.Control(
+                new SequencePlan.ControlValues(
                         input,
                         Float.floatToRawIntBits(control.getFp32FalseTrue(0)),
                         Float.floatToRawIntBits(control.getFp32FalseTrue(1)));
             case BOOL ->
-                new SequencePlan.Control(
+                new SequencePlan.ControlValues(
                         input, control.getBoolFalseTrue(0) ? 1 : 0, control.getBoolFalseTrue(1) ? 1 : 0);
-            default -> new SequencePlan.Control(input, control.getInt32FalseTrue(0), control.getInt32FalseTrue(1));
+            default -> new SequencePlan.ControlValues(input, control.getInt32FalseTrue(0), control.getInt32FalseTrue(1));
         };
     }
 
@@ -129,8 +129,8 @@ public final class SequencePlanReader {
          *
          * @param config a checked configuration
          * @param described the same states, as the backend sees them
-         * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if a file is too short, {@link ErrorCode#INTERNAL} if
-         *     it cannot be read, {@link ErrorCode#UNSUPPORTED} if it lies elsewhere
+         * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if a file is too short, {@link
+         *     ErrorCode#INTERNAL} if it cannot be read, {@link ErrorCode#UNSUPPORTED} if it lies elsewhere
          */
         static List<SequencePlan.InitialState> of(ModelConfig config, SequenceBatching described, Path directory) {
             List<SequencePlan.InitialState> states = new ArrayList<>();

@@ -214,8 +214,8 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Returns whether inputs and outputs have to lie on the host: a cache reads them, no instance is on a GPU, or that may
-     * hold for a step of this ensemble.
+     * Returns whether inputs and outputs have to lie on the host: a cache reads them, no instance is on a GPU, or that
+     * may hold for a step of this ensemble.
      */
     public boolean needsHostTensors() {
         return scheduler.isCached() || isEnsemble() || !hasGpuInstances;
@@ -433,8 +433,8 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Expects the end of the server. Instances take waiting requests, whatever the configured delay of schedulers. Requests
-     * are accepted as before. Never blocks.
+     * Expects the end of the server. Instances take waiting requests, whatever the configured delay of schedulers.
+     * Requests are accepted as before. Never blocks.
      */
     public void beginExit() {
         scheduler.instances().ifPresent(InstanceControl::endDelay);
@@ -460,7 +460,10 @@ public final class ServedModel implements AutoCloseable {
         scheduler.drain();
     }
 
-    /** Waits until no request is in flight; returns whether none is. More may come, before a {@link #drain}. */
+    /**
+     * Waits for so long at most until no request is in flight; returns whether none is. More may come, before a {@link
+     * #drain}.
+     */
     public boolean awaitIdle(long nanos) throws InterruptedException {
         return scheduler.awaitIdle(nanos);
     }

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 final class MappedBuffer implements GrowingBuffer {
     private final TensorPool pool;
     private final Mapping mapping;
-    private final Mapping.@Nullable Idle mappedClass;
+    private final Mapping.@Nullable MappedSizeClass mappedClass;
     private final long capacity;
     private final AtomicBoolean closed = new AtomicBoolean();
     private long used;
@@ -25,7 +25,7 @@ final class MappedBuffer implements GrowingBuffer {
      * @param capacity the size to which the buffer may grow
      * @param used the bytes that count as in use
      */
-    MappedBuffer(TensorPool pool, Mapping mapping, Mapping.@Nullable Idle mappedClass, long capacity, long used) {
+    MappedBuffer(TensorPool pool, Mapping mapping, Mapping.@Nullable MappedSizeClass mappedClass, long capacity, long used) {
         this.pool = pool;
         this.mapping = mapping;
         this.mappedClass = mappedClass;

@@ -73,12 +73,12 @@ final class Mapping {
     }
 
     /** The idle mappings of one size. Guarded by its lock, under which nothing is allocated, closed or called. */
-    static final class Idle {
+    static final class MappedSizeClass {
         private final PoolBytes bytes;
         private final ReentrantLock lock = new ReentrantLock();
         private final Deque<Mapping> idle = new ArrayDeque<>(); // guarded by lock
 
-        Idle(PoolBytes bytes) {
+        MappedSizeClass(PoolBytes bytes) {
             this.bytes = bytes;
         }
 

@@ -56,7 +56,11 @@ public final class ReportedMemory {
         return sum;
     }
 
-    /** Begins a refresh, if one is due; returns whether the caller refreshes, and ends by {@link #end}. */
+    /**
+     * Begins a refresh, if one is due; returns whether the caller refreshes, and ends by {@link #end}.
+     *
+     * @param nanos the time, on the scale of that of the creation
+     */
     public boolean begin(long nanos) {
         if (nanos - begunNanos < MIN_AGE_NANOS || !phase.compareAndSet(Phase.NONE, Phase.QUEUED)) {
             return false;

@@ -60,7 +60,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     private final boolean poisoned;
     private final List<SizeClass> small;
     /** The classes of the sizes above the small ones. */
-    private final List<Mapping.Idle> mapped;
+    private final List<Mapping.MappedSizeClass> mapped;
 
     private final Mapping.Releaser reclaimer = new Mapping.Releaser();
 
@@ -105,12 +105,12 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         this.poisoned = poisoned;
         bytes = new PoolBytes(Math.min(limit, ADDRESSABLE), idleLimit);
         List<SizeClass> pieces = new ArrayList<>();
-        List<Mapping.Idle> mappings = new ArrayList<>();
+        List<Mapping.MappedSizeClass> mappings = new ArrayList<>();
         for (int index = 0; index <= SizeClass.indexOf(MAX_POOLED); index++) {
             if (SizeClass.sizeOf(index) <= SizeClass.MAX_PIECE) {
                 pieces.add(new SizeClass(SizeClass.sizeOf(index), bytes, poisoned));
             } else {
-                mappings.add(new Mapping.Idle(bytes));
+                mappings.add(new Mapping.MappedSizeClass(bytes));
             }
         }
         small = List.copyOf(pieces);
@@ -196,7 +196,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     private TensorBuffer takeMapping(long byteSize, boolean zeroed) {
-        Mapping.Idle mappedClass = mappedClassOf(byteSize);
+        Mapping.MappedSizeClass mappedClass = mappedClassOf(byteSize);
         Mapping mapping = mappedClass == null ? null : mappedClass.take();
         if (mappedClass == null || mapping == null) {
             hold(byteSize, byteSize);
@@ -227,7 +227,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         if (pages.isEmpty() || capacity <= SizeClass.MAX_PIECE) {
             return TensorMemory.super.reserve(capacity);
         }
-        Mapping.Idle mappedClass = mappedClassOf(capacity);
+        Mapping.MappedSizeClass mappedClass = mappedClassOf(capacity);
         Mapping mapping = mappedClass == null ? null : mappedClass.take();
         if (mapping == null) {
             long size = mappedClass == null ? capacity : SizeClass.sizeOf(SizeClass.indexOf(capacity));
@@ -264,7 +264,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         bytes.use(change);
     }
 
-    void release(Mapping mapping, Mapping.@Nullable Idle mappedClass, long used) {
+    void release(Mapping mapping, Mapping.@Nullable MappedSizeClass mappedClass, long used) {
         if (poisoned) {
             mapping.slice(mapping.counted()).fill(POISON);
         }
@@ -344,11 +344,11 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         reclaimer.close(mapping);
     }
 
-    private Mapping.@Nullable Idle mappedClassOf(long byteSize) {
+    private Mapping.@Nullable MappedSizeClass mappedClassOf(long byteSize) {
         return byteSize > MAX_POOLED ? null : mapped.get(SizeClass.indexOf(byteSize) - small.size());
     }
 
-    private void holdMore(Mapping mapping, Mapping.@Nullable Idle mappedClass, long byteSize) {
+    private void holdMore(Mapping mapping, Mapping.@Nullable MappedSizeClass mappedClass, long byteSize) {
         boolean held = false;
         try {
             hold(byteSize - mapping.counted(), byteSize);

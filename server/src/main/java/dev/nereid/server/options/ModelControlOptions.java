@@ -51,7 +51,7 @@ public record ModelControlOptions(
         }
     }
 
-    /** Returns whether a model, or every model, is to be loaded at the start by its name. */
+    /** Returns whether the model with a name, or every model, is to be loaded at the start. */
     public boolean isStartupModel(String model) {
         return startupModels.contains(model) || startupModels.contains(ALL);
     }

@@ -43,7 +43,7 @@ final class SequencePlanReaderTest {
         assertThat(plan.maxQueueDelayNanos()).isEqualTo(7000);
         assertThat(plan.minimumSlotUtilization()).isEqualTo(0.5f);
         assertThat(plan.controls())
-                .extracting(SequencePlan.Control::falseBits, SequencePlan.Control::trueBits)
+                .extracting(SequencePlan.ControlValues::falseBits, SequencePlan.ControlValues::trueBits)
                 .containsExactly(tuple(Float.floatToRawIntBits(2), Float.floatToRawIntBits(3)), tuple(0, 0));
     }
 

@@ -93,8 +93,8 @@ public final class IdleModel implements AutoCloseable {
                         false)));
     }
 
-    private static SequencePlan.Control control(ControlInput.Kind kind, String name, DataType type) {
-        return new SequencePlan.Control(new ControlInput(kind, name, type), 0, 1);
+    private static SequencePlan.ControlValues control(ControlInput.Kind kind, String name, DataType type) {
+        return new SequencePlan.ControlValues(new ControlInput(kind, name, type), 0, 1);
     }
 
     private IdleModel(boolean shortExecutions, ModelInstance instance, int maxBatch, Optional<SequencePlan> sequences) {
