@@ -38,13 +38,7 @@ public record BatchingPolicy(
         }
     }
 
-    /**
-     * Creates a policy without priorities, timeouts, queue limits and order of responses.
-     *
-     * @param dynamic whether requests of several clients are batched
-     * @param preferredSizes the sizes that are taken before the delay ends, in items
-     * @param maxQueueDelayNanos the maximum time that the oldest request waits for others, in nanoseconds
-     */
+    /** Creates a policy without priorities, timeouts, queue limits and order of responses. */
     public BatchingPolicy(boolean dynamic, List<Integer> preferredSizes, long maxQueueDelayNanos) {
         this(dynamic, preferredSizes, maxQueueDelayNanos, false, PriorityPolicy.NONE);
     }

@@ -38,13 +38,7 @@ public final class EnsembleScheduler implements Scheduler {
     private final EnsembleIntake intake;
     private final RequestSubmitter submitter;
 
-    /**
-     * Creates a scheduler without requests, which accepts requests at once.
-     *
-     * @param plan the data flow of the ensemble
-     * @param limits the limits of requests and input bytes in flight
-     * @param meter the statistics of the version, which may outlive the scheduler
-     */
+    /** Creates a scheduler that accepts requests at once. The statistics of the version may outlive it. */
     public EnsembleScheduler(
             EnsemblePlan plan,
             StepModels steps,

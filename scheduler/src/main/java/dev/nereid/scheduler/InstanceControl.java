@@ -59,66 +59,35 @@ public interface InstanceControl {
      */
     void endDelay();
 
-    /**
-     * Returns the number of executions that exceed their time limit now.
-     *
-     * @return the number of executions that were reported and go on, deferred ones included
-     */
+    /** Returns the number of reported executions that exceed their time limit now, deferred ones included. */
     long overdue();
 
     /** Returns the number of executions that exceeded their time limit since the start. */
     long overdueTotal();
 
-    /**
-     * Returns the number of executions that ended with an {@link OutOfMemoryError}.
-     *
-     * @return the number since the start, of the present instances
-     */
+    /** Returns the number of executions of the present instances that ended with an {@link OutOfMemoryError}. */
     long outOfMemoryTotal();
 
-    /**
-     * Returns the number of outputs that the backend changed after it had passed them to the server.
-     *
-     * @return the number since the start
-     */
+    /** Returns how many outputs the backend has changed since the start after it had passed them to the server. */
     long changedOutputsTotal();
 
-    /**
-     * Returns the sequences of the model.
-     *
-     * @return empty for a model without sequences
-     */
+    /** Returns the sequences of the model; empty for a model without sequences. */
     Optional<SequenceUse> sequenceUse();
 
-    /**
-     * Returns the instance that a thread executes.
-     *
-     * @param thread any thread, including submitting threads
-     * @return the name of the instance; empty if the thread executes nothing of this model
-     */
+    /** Returns the name of the instance that a thread executes, even a submitting thread; empty if none. */
     Optional<String> instanceOn(Thread thread);
 
-    /**
-     * Returns the executions at this moment, without deferred ones.
-     *
-     * @return the executing threads by the names of their instances
-     */
+    /** Returns the executing threads by the names of their instances, at this moment, without deferred executions. */
     Map<String, Thread> executing();
 
-    /**
-     * Returns the execution on a thread.
-     *
-     * @param thread any thread, including submitting threads
-     * @return the execution at this moment; empty if the thread executes nothing of this model
-     */
+    /** Returns the execution of this model on a thread at this moment, even a submitting thread; empty if none. */
     Optional<RunningExecution> executionOn(Thread thread);
 
     /**
-     * Abandons the execution of a thread that will not return. The thread ends the process; the call has no effect on a
-     * thread without an execution. The requests of the execution complete with {@link
-     * dev.nereid.spi.ErrorCode#UNAVAILABLE}, {@link Scheduler#close} does not wait for it, and its instance is never closed.
-     *
-     * @param thread any thread, including submitting threads
+     * Abandons the execution of a thread, even a submitting one, that will not return. The thread ends the process; the
+     * call has no effect on a thread without an execution. The requests of the execution complete with {@link
+     * dev.nereid.spi.ErrorCode#UNAVAILABLE}, {@link Scheduler#close} does not wait for it, and its instance is never
+     * closed.
      */
     void loseExecutionOn(Thread thread);
 

@@ -47,12 +47,7 @@ public record ModelPlan(
         }
     }
 
-    /**
-     * Creates a plan for any backend, without warm-up or limits.
-     *
-     * @param settings the model's configuration
-     * @param policy the queueing and batching of requests
-     */
+    /** Creates a plan for any backend, without warm-up or limits. */
     public ModelPlan(ModelSettings settings, BatchingPolicy policy) {
         this(
                 settings,
@@ -69,29 +64,17 @@ public record ModelPlan(
         return new ModelPlan(settings, policy, changed, strategy, warmup, limits, iterative, sequences);
     }
 
-    /**
-     * Returns the same plan with another batching strategy.
-     *
-     * @param changed the batching strategy; empty for none
-     */
+    /** Returns the same plan with another batching strategy; empty for none. */
     public ModelPlan withStrategy(Optional<BatchingStrategy> changed) {
         return new ModelPlan(settings, policy, backend, changed, warmup, limits, iterative, sequences);
     }
 
-    /**
-     * Returns the same plan with a warm-up.
-     *
-     * @param samples the samples that each instance executes before its first request, in this order
-     */
+    /** Returns the same plan with the samples that each instance executes before its first request, in this order. */
     public ModelPlan with(List<Warmup.Sample> samples) {
         return new ModelPlan(settings, policy, backend, strategy, samples, limits, iterative, sequences);
     }
 
-    /**
-     * Returns the same plan with other load limits.
-     *
-     * @param changed the limits of requests and input bytes in flight
-     */
+    /** Returns the same plan with other limits of requests and input bytes in flight. */
     public ModelPlan with(AdmissionLimits changed) {
         return new ModelPlan(settings, policy, backend, strategy, warmup, changed, iterative, sequences);
     }
@@ -105,11 +88,7 @@ public record ModelPlan(
         return new ModelPlan(settings, policy, backend, strategy, warmup, limits, changed, sequences);
     }
 
-    /**
-     * Returns the same plan for a model with sequences.
-     *
-     * @param changed how its sequences are scheduled; empty for none
-     */
+    /** Returns the same plan with another plan of sequences; empty for none. */
     public ModelPlan withSequences(Optional<SequencePlan> changed) {
         boolean isIterative =
                 iterative || changed.filter(plan -> plan.batching().iterative()).isPresent();

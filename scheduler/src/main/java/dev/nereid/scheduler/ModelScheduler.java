@@ -229,14 +229,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         return WorkerGroup.of(scope, instances, traits, queue::source, executions, warmup);
     }
 
-    /**
-     * Starts a scheduler with new statistics, as {@link #start(ModelPlan, List, SchedulerEnvironment, ModelMeter)}
-     * does.
-     *
-     * @param instances at least one instance
-     * @param environment the services of the server
-     * @return the scheduler, which accepts requests at once
-     */
+    /** Starts as {@link #start(ModelPlan, List, SchedulerEnvironment, ModelMeter)} does, with new statistics. */
     public static ModelScheduler start(ModelPlan plan, List<Instance> instances, SchedulerEnvironment environment) {
         return start(
                 plan,
@@ -246,15 +239,13 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     }
 
     /**
-     * Starts a scheduler. Each instance has one platform thread, named
-     * {@code instance/<model>/<version>/<instance name>}; it starts with the first batch that is not executed directly,
-     * or at once if there is a warm-up.
+     * Starts a scheduler, which accepts requests at once. Each instance has one platform thread, named {@code
+     * instance/<model>/<version>/<instance name>}; it starts with the first batch that is not executed directly, or at
+     * once if there is a warm-up.
      *
      * @param plan the model; its batching strategy is owned and later closed by the scheduler, even if this throws
      * @param instances at least one instance; owned and later closed by the scheduler, even if this throws
-     * @param environment the services of the server
      * @param meter the statistics of the version, which may outlive the scheduler
-     * @return the scheduler, which accepts requests at once
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the rate limiter refuses an
      *     instance
      */

@@ -52,9 +52,7 @@ final class RequestSubmitter implements Continuations.Target {
      * Creates the submitter of a queue.
      *
      * @param order orders responses as their requests leave the queue; {@code null} if the model preserves no order
-     * @param executions decides whether direct execution is allowed
      * @param rateLimiter prevents direct execution if it limits, since instances may have to wait
-     * @param cache the response cache, if the model uses one
      * @param calls finds requests of models that would wait for ever
      * @param instances the instances for which requests wait; {@code null} if the model has none
      */

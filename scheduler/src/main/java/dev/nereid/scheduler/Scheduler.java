@@ -22,85 +22,45 @@ import java.util.concurrent.CompletionStage;
  */
 public interface Scheduler extends AutoCloseable {
     /**
-     * Submits a request. Never blocks, and reports every outcome to the observer.
-     *
-     * @param request a request that was checked against the model; the scheduler takes ownership of its memory
-     * @return the handle that cancels the request
+     * Submits a request that was checked against the model, and takes ownership of its memory. Never blocks, and
+     * reports every outcome to the observer. Returns the handle that cancels the request.
      */
     Cancellation submit(CheckedRequest request, ResponseObserver observer);
 
-    /**
-     * Returns the instances that execute the requests.
-     *
-     * @return the control of the instances, the same at every call; empty if the scheduler has none
-     */
+    /** Returns the control of the instances that execute the requests, always the same; empty if there are none. */
     Optional<InstanceControl> instances();
 
-    /**
-     * Returns the source of the responses.
-     *
-     * @return the result of {@link dev.nereid.api.InferResponse#source} for them; another object for every other
-     *     scheduler
-     */
+    /** Returns the {@link dev.nereid.api.InferResponse#source} of the responses, different for every scheduler. */
     Object source();
 
-    /**
-     * Returns the number of open responses, and of open leases on their outputs. The number may have changed when this
-     * returns.
-     */
+    /** Returns the number of open responses and leases on their outputs, which may have changed by the return. */
     long openResponses();
 
-    /**
-     * Returns whether requests may be completed from the response cache.
-     *
-     * @return {@code true} if the model uses one
-     */
+    /** Returns whether requests may be completed from the response cache. */
     boolean isCached();
 
-    /**
-     * Returns the statistics of the requests.
-     *
-     * @return a snapshot
-     */
+    /** Returns a snapshot of the statistics of the requests. */
     MeterReading statistics();
 
     /**
-     * Returns whether the model leaves the server ready. Never blocks.
-     *
-     * @return {@code true} while requests are accepted and nothing keeps them from being executed, by the last checks of
-     *     instances; one that is unavailable for a while counts as ready
+     * Returns whether the model leaves the server ready: requests are accepted and nothing keeps them from being
+     * executed, by the last checks of instances; one that is unavailable for a while counts as ready. Never blocks.
      */
     boolean isReady();
 
-    /**
-     * Checks whether the model can serve. Never blocks.
-     *
-     * @return completes within seconds, on any thread
-     */
+    /** Checks whether the model can serve. Never blocks; completes within seconds, on any thread. */
     CompletionStage<Readiness> checkReady();
 
-    /**
-     * Returns whether requests are accepted.
-     *
-     * @return {@code true} until it drains, unless no request could ever be executed
-     */
+    /** Returns whether requests are accepted: until it drains, unless no request could ever be executed. */
     boolean isServing();
 
-    /**
-     * Describes the reasons that keep requests from being executed.
-     *
-     * @return the description; empty if there is nothing
-     */
+    /** Describes the reasons that keep requests from being executed; empty if there are none. */
     String problems();
 
     /** Returns the number of requests in flight: waiting, in execution, or with open responses. */
     int inFlight();
 
-    /**
-     * Returns whether the version could be unloaded at this moment without losing requests or live sequences.
-     *
-     * @return {@code true} if no request is in flight and no sequence is live
-     */
+    /** Returns whether no request is in flight and no sequence is live, so that an unload would lose nothing. */
     default boolean isIdle() {
         return inFlight() == 0;
     }
@@ -116,11 +76,7 @@ public interface Scheduler extends AutoCloseable {
 
     int waiting();
 
-    /**
-     * Returns whether a sequence lives here: further requests of it may come.
-     *
-     * @return {@code false} for a model without sequences
-     */
+    /** Returns whether a sequence lives here: further requests of it may come. Never for a model without sequences. */
     default boolean hasSequence(Sequence.Id id) {
         return false;
     }
@@ -141,8 +97,6 @@ public interface Scheduler extends AutoCloseable {
     /**
      * Counts a request that its client cancelled before it was submitted, and ends its sequence as {@link
      * #cancelSequence} does. Never blocks.
-     *
-     * @param arrivedNanos when the server received it
      */
     void cancelled(RequestOptions options, long arrivedNanos);
 
@@ -165,11 +119,8 @@ public interface Scheduler extends AutoCloseable {
     void drain();
 
     /**
-     * Waits until no request is in flight, on a control thread. More may come, unless it {@linkplain #drain drains}.
-     *
-     * @param nanos how long to wait
-     * @return whether none is in flight
-     * @throws InterruptedException if the thread is interrupted meanwhile
+     * Waits for a time, on a control thread, until no request is in flight; returns whether none is. More may come,
+     * unless it {@linkplain #drain drains}.
      */
     boolean awaitIdle(long nanos) throws InterruptedException;
 

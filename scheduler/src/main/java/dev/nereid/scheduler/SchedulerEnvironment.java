@@ -50,14 +50,7 @@ public record SchedulerEnvironment(
         StackReserve.require(); // the first time, far from the end of the stack of a plugin
     }
 
-    /**
-     * Creates an environment without cache, load limits, rate limiter and supervision. It has the time of day of the
-     * machine.
-     *
-     * @param memory the pool for gathered inputs and for outputs
-     * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
-     * @param timer fires at deadlines of waiting requests; runs on the same clock
-     */
+    /** Creates an environment without cache, limits and supervision, with the time of day of the machine. */
     public SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, Timer timer) {
         this(
                 memory,
@@ -71,61 +64,37 @@ public record SchedulerEnvironment(
                 new WaitingCalls());
     }
 
-    /**
-     * Returns the same environment with another cache.
-     *
-     * @param changed the response cache that the model uses; empty for none
-     */
+    /** Returns the same environment with another response cache, which the model uses; empty for none. */
     public SchedulerEnvironment with(Optional<CacheAccess> changed) {
         return new SchedulerEnvironment(
                 memory, clocks, changed, admission, rateLimiter, supervision, schedulerDelay, refusals, calls);
     }
 
-    /**
-     * Returns the same environment with another load.
-     *
-     * @param changed the load of all models, and its limits
-     */
+    /** Returns the same environment with another load of all models, and its limits. */
     public SchedulerEnvironment with(AdmissionCounts changed) {
         return new SchedulerEnvironment(
                 memory, clocks, cache, changed, rateLimiter, supervision, schedulerDelay, refusals, calls);
     }
 
-    /**
-     * Returns the same environment with another rate limiter.
-     *
-     * @param changed decides which instances of all models may execute at the same time
-     */
+    /** Returns the same environment with another rate limiter. */
     public SchedulerEnvironment with(ExecutionLimiter changed) {
         return new SchedulerEnvironment(
                 memory, clocks, cache, admission, changed, supervision, schedulerDelay, refusals, calls);
     }
 
-    /**
-     * Returns the same environment with another supervision.
-     *
-     * @param changed the handler of fatal errors, and the time limits of executions
-     */
+    /** Returns the same environment with another supervision. */
     public SchedulerEnvironment with(Supervision changed) {
         return new SchedulerEnvironment(
                 memory, clocks, cache, admission, rateLimiter, changed, schedulerDelay, refusals, calls);
     }
 
-    /**
-     * Returns the same environment with another scheduler delay.
-     *
-     * @param changed the requests that have to wait before a scheduler executes its first one
-     */
+    /** Returns the same environment with another scheduler delay. */
     public SchedulerEnvironment withSchedulerDelay(SchedulerDelay changed) {
         return new SchedulerEnvironment(
                 memory, clocks, cache, admission, rateLimiter, supervision, changed, refusals, calls);
     }
 
-    /**
-     * Returns the same environment with other counters of refusals.
-     *
-     * @param changed counts the requests that are refused for a mistake of their client
-     */
+    /** Returns the same environment with other counters of refusals. */
     public SchedulerEnvironment with(Refusals changed) {
         return new SchedulerEnvironment(
                 memory, clocks, cache, admission, rateLimiter, supervision, schedulerDelay, changed, calls);

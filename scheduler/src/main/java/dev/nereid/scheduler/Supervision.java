@@ -36,11 +36,7 @@ public record Supervision(
         requireNonNull(loadLimit, "loadLimit");
     }
 
-    /**
-     * Returns the same supervision with another limit for executions.
-     *
-     * @param changed the time limit of an execution; zero for none
-     */
+    /** Returns the same supervision with another time limit of an execution; zero for none. */
     public Supervision withExecutionLimit(Duration changed) {
         return new Supervision(fatalErrors, watchdog, changed, loadLimit, outputCheckInterval, strictOutputs);
     }

@@ -9,11 +9,7 @@ public final class AdmissionCounts {
     final BoundedCount requests;
     final BoundedCount bytes;
 
-    /**
-     * Creates counts of 0.
-     *
-     * @param limits the limits of requests and bytes in flight
-     */
+    /** Creates counts of 0 with limits of requests and bytes in flight. */
     public AdmissionCounts(AdmissionLimits limits) {
         requireNonNull(limits, "limits");
         requests = new BoundedCount(limits.requests());
@@ -30,12 +26,8 @@ public final class AdmissionCounts {
         private final long limit;
         private final AtomicLong count = new AtomicLong();
 
-        /**
-         * Creates a count of 0.
-         *
-         * @param limit the maximum sum; 0 for none
-         */
-        BoundedCount(long limit) {
+        /** Creates a count of 0 with a maximum sum; 0 for none. */
+        Count(long limit) {
             this.limit = limit;
         }
 

@@ -73,10 +73,8 @@ public final class RequestAdmission {
     }
 
     /**
-     * Removes an admitted request from the load. It is completed, its responses are closed, its memory is released.
-     *
-     * @param bytes as when it {@linkplain #enter entered}
-     * @param isPart as when it entered
+     * Removes an admitted request from the load, with the arguments with which it {@linkplain #enter entered}. It is
+     * completed, its responses are closed, its memory is released.
      */
     public void leave(long bytes, boolean isPart) {
         AdmissionCounts counted = isPart ? UNLIMITED : server;
