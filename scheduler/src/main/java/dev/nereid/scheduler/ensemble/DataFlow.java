@@ -52,10 +52,7 @@ final class DataFlow {
         }
     }
 
-    /**
-     * Returns the next step to be submitted; {@code null} if none is ready, or if all ready steps have to wait for
-     * memory.
-     */
+    /** Returns the next step to be submitted; {@code null} if none is ready, or all ready ones wait for memory. */
     @Nullable
     Ready nextReady() {
         return held == null ? ready.poll() : held.next(this, ready);
@@ -92,12 +89,7 @@ final class DataFlow {
         }
     }
 
-    /**
-     * Adds a response of a step.
-     *
-     * @param values the values of the mapped outputs, owned by the data flow from now on
-     * @param isFinal whether the step marked the response as its final one
-     */
+    /** Adds a response of a step; takes over its values of mapped outputs. {@code isFinal} if the step marked it so. */
     void responded(Ready from, TensorValue[] values, boolean isFinal) {
         StepPlan step = from.step();
         Iteration target = from.iteration();
@@ -291,10 +283,7 @@ final class DataFlow {
             Arrays.setAll(largest, plan::lastOutputBytes);
         }
 
-        /**
-         * Returns the next step that may be submitted, from the held steps or else from the ready ones; {@code null} for
-         * none.
-         */
+        /** Returns the next step to be submitted, of the held or else of the ready ones; {@code null} for none. */
         @Nullable
         Ready next(DataFlow flow, Deque<Ready> ready) {
             for (Iterator<Ready> held = steps.iterator(); held.hasNext(); ) {

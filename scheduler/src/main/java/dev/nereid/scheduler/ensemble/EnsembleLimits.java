@@ -20,11 +20,7 @@ public record EnsembleLimits(int maxInflightRequests, long maxBufferedBytes) {
         }
     }
 
-    /**
-     * Creates limits with the default of buffered bytes.
-     *
-     * @param maxInflightRequests the requests to one step that are in flight at a time; 0 for no limit
-     */
+    /** Creates limits of requests in flight to one step, 0 for none, with the default of buffered bytes. */
     public EnsembleLimits(int maxInflightRequests) {
         this(maxInflightRequests, DEFAULT_BUFFERED_BYTES);
     }

@@ -46,9 +46,7 @@ public final class EnsembleRun implements StepModels.Receiver {
     private final OutputSelection selection;
     private final Queue<EnsembleEvent> events = new ConcurrentLinkedQueue<>();
 
-    /**
-     * The number of events that are not handled; the thread that raises it from 0 handles them.
-     */
+    /** The number of events that are not handled; the thread that raises it from 0 handles them. */
     private final AtomicInteger pending = new AtomicInteger();
 
     private final ComputeTotals totals = new ComputeTotals();
@@ -101,11 +99,7 @@ public final class EnsembleRun implements StepModels.Receiver {
                 new EnsembleTimeout(scope.timer(), request.checked(), error -> offer(new EnsembleEvent.Expired(error)));
     }
 
-    /**
-     * Begins a request that was taken from its caller. Never blocks.
-     *
-     * @param request an admitted request that waits; has no effect if it was cancelled
-     */
+    /** Begins an admitted, waiting request that was taken from its caller, unless it was cancelled. Never blocks. */
     public static void begin(EnsembleScope scope, ScheduledRequest request) {
         EnsembleRun run = new EnsembleRun(scope, request); // calls the observer, and the request still waits
         if (!request.begin()) { // completed, and its reference released
@@ -310,9 +304,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
     }
 
-    /**
-     * Returns whether the outputs of a step have to lie on the host, for its own model or for a model that reads them.
-     */
+    /** Returns whether the outputs of a step have to lie on the host, for its own model or for one that reads them. */
     private static boolean isOnHost(StepPlan step, StepModels.Pinned pinned) {
         if (pinned.model(step.index()).needsHostTensors()) {
             return true;

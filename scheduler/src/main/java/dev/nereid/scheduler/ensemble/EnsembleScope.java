@@ -18,13 +18,7 @@ public final class EnsembleScope {
     /** The limit of each step; empty without limits. */
     private final List<InflightLimit> limits = new ArrayList<>();
 
-    /**
-     * Creates the scope of a loaded ensemble.
-     *
-     * @param plan its data flow
-     * @param scope the scope of its requests and responses
-     * @param timer ends the waits of requests with deadlines
-     */
+    /** Creates the scope of a loaded ensemble. The timer ends the waits of requests with deadlines. */
     public EnsembleScope(EnsemblePlan plan, StepModels models, ExecutionScope scope, Timer timer) {
         this.plan = plan;
         this.models = models;

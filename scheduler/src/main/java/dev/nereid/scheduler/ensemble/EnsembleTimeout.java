@@ -16,11 +16,7 @@ final class EnsembleTimeout {
     private final Consumer<InferenceException> expired;
     private @Nullable Timeout timeout;
 
-    /**
-     * Creates a timeout that is not started.
-     *
-     * @param expired receives the error, on the thread of the timer
-     */
+    /** Creates a timeout that is not started. The thread of the timer passes the error to {@code expired}. */
     EnsembleTimeout(Timer timer, CheckedRequest request, Consumer<InferenceException> expired) {
         this.timer = timer;
         this.request = request;
@@ -46,13 +42,8 @@ final class EnsembleTimeout {
         }
     }
 
-    /**
-     * The time at which a request expires, and its error. Immutable.
-     *
-     * @param endNanos the time, on the scale of {@link System#nanoTime()}
-     * @param error the error with which the request fails then
-     */
-    private record Expiry(long endNanos, InferenceException error) {
+    /** The time at which a request expires, on the scale of {@link System#nanoTime()}, and its error. Immutable. */
+    private record Time(long endNanos, InferenceException error) {
         /** The longest timeout that is added to a time. */
         private static final long MAX_MICROS = TimeUnit.DAYS.toMicros(365);
 

@@ -55,11 +55,7 @@ final class InflightLimit {
         }
     }
 
-    /**
-     * Ends the wait of a step.
-     *
-     * @return {@code false} if it is counted by now
-     */
+    /** Ends the wait of a step; returns {@code false} if it is counted by now. */
     boolean leave(Waiter step) {
         lock.lock();
         try {

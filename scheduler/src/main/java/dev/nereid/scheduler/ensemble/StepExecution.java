@@ -37,11 +37,7 @@ final class StepExecution implements ResponseObserver, StepObserver, InflightLim
     private long inferNanos;
     private long outputNanos;
 
-    /**
-     * Creates the request of a step.
-     *
-     * @param flow the flow of its responses; {@code null} if it has one response
-     */
+    /** Creates the request of a step, with the flow of its responses; {@code null} if it has one response. */
     StepExecution(EnsembleRun run, DataFlow.Ready ready, @Nullable ResponseFlow flow) {
         this.run = run;
         this.ready = ready;

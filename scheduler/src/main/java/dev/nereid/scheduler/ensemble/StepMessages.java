@@ -134,11 +134,7 @@ final class StepMessages {
         return Long.compareUnsigned(timeoutMicros, elapsed) <= 0 ? 1 : timeoutMicros - elapsed;
     }
 
-    /**
-     * Reads the response of a step, and holds references to its mapped outputs.
-     *
-     * @return the value of each mapped output; absent where the response has none
-     */
+    /** Reads the mapped outputs of a step's response, and retains them; absent where the response has none. */
     static TensorValue[] values(InferResponse response, StepExecution execution, TensorValue.@Nullable Mark mark) {
         StepPlan step = execution.step();
         TensorValue[] values = new TensorValue[step.outputs().length];

@@ -10,17 +10,14 @@ public interface StepModel {
     ModelSettings settings();
 
     /**
-     * Returns whether inputs and outputs of the version have to lie on the host, for its instances or for a cache.
-     *
-     * @return {@code true} also for an ensemble, since one of its steps may need host memory
+     * Returns whether inputs and outputs of the version have to lie on the host, for its instances or for a cache. True
+     * for an ensemble, since one of its steps may need host memory.
      */
     boolean needsHostTensors();
 
     /**
-     * Submits a request. Never blocks or throws, and reports every outcome to the observer.
-     *
-     * @param request the request; its memory belongs to the model from now on
-     * @return the handle that cancels the request
+     * Submits a request, takes over its memory, and returns its cancellation. Never blocks or throws, and reports every
+     * outcome to the observer.
      */
     Cancellation submit(InferRequest request, ResponseObserver observer);
 }

@@ -15,11 +15,7 @@ import java.util.concurrent.CompletionStage;
 public interface StepModels {
     /** Receives the models for one request. Exactly one method is called, once, on any thread. */
     interface Receiver {
-        /**
-         * Receives the models.
-         *
-         * @param models the models of all steps, to be closed by the receiver
-         */
+        /** Receives the models of all steps, to be closed by the receiver. */
         void acquired(Pinned models);
 
         /** Receives the reason why a model cannot be used. */
@@ -34,33 +30,19 @@ public interface StepModels {
      */
     Cancellation acquire(CheckedRequest request, Receiver receiver);
 
-    /**
-     * Returns the model versions that wait for the requests of the steps, the outermost first.
-     *
-     * @return the versions that wait for the request, and the ensemble behind them
-     */
+    /** Returns the model versions that wait for the request, the outermost first, and the ensemble behind them. */
     CallChain callers(CheckedRequest request);
 
     /**
-     * Ends the sequence of a request on the model of a step to which the request is never submitted: its client cancelled
-     * it, and later requests would execute after a gap.
-     *
-     * @param options the options of the request to the ensemble, with a sequence
+     * Ends the sequence of a request on the model of a step to which the request is never submitted: its client
+     * cancelled it, and later requests would execute after a gap.
      */
     default void cancelSequence(int step, RequestOptions options) {}
 
-    /**
-     * Describes the reasons that keep steps from being executed. Never blocks.
-     *
-     * @return the names of models that are not ready; empty if all are
-     */
+    /** Returns the names of models that are not ready, so that steps cannot execute; empty for none. Never blocks. */
     String problems();
 
-    /**
-     * Checks whether the models of all steps can serve. Never blocks.
-     *
-     * @return completes within seconds, on any thread
-     */
+    /** Checks whether the models of all steps can serve. Never blocks; completes within seconds, on any thread. */
     default CompletionStage<Readiness> checkReady() {
         String problems = problems();
         return CompletableFuture.completedStage(
@@ -69,18 +51,10 @@ public interface StepModels {
 
     /** The models of all steps, kept loaded for one request. Safe for use by any thread. */
     interface Pinned extends AutoCloseable {
-        /**
-         * Returns the model of a step.
-         *
-         * @return the model, which may be used until the close
-         */
+        /** Returns the model of a step, which may be used until the close. */
         StepModel model(int step);
 
-        /**
-         * Returns the identity of the content of all models, as the key of a cached response contains it.
-         *
-         * @return empty if the identity is not known
-         */
+        /** Returns the identity of the content of all models, for keys of cached responses; empty if not known. */
         default Optional<String> identity() {
             return Optional.empty();
         }

@@ -33,11 +33,7 @@ public final class ForgottenCount {
         return number;
     }
 
-    /**
-     * Returns the number of all forgotten handles, for a last report.
-     *
-     * @return the number; 0 if there was a report of each
-     */
+    /** Returns the number of all forgotten handles, for a last report; 0 if each was reported. */
     public long total() {
         long number = forgotten.get();
         return number > reported.get() ? number : 0;

@@ -66,22 +66,13 @@ public final class PluginHandles {
         }
     }
 
-    /**
-     * Begins without handles.
-     *
-     * @param actions runs the ends of forgotten handles, never on the calling thread
-     * @param report receives reports of forgotten handles
-     */
+    /** Begins without handles. {@code actions} ends forgotten handles, never on the calling thread. */
     public PluginHandles(Executor actions, Report report) {
         this.actions = requireNonNull(actions, "actions");
         this.report = requireNonNull(report, "report");
     }
 
-    /**
-     * Begins without handles, with the same executor and another report.
-     *
-     * @param changed receives reports of forgotten handles
-     */
+    /** Begins without handles, with the same executor and another receiver of reports of forgotten handles. */
     public PluginHandles with(Report changed) {
         return new PluginHandles(actions, changed);
     }
@@ -91,22 +82,13 @@ public final class PluginHandles {
         return used;
     }
 
-    /**
-     * Returns the number of leases on inputs that the plugin has not ended.
-     *
-     * @return the number at this moment
-     */
+    /** Returns the number of leases on inputs that the plugin has not ended at this moment. */
     public long openLeases() {
         endLeft();
         return leases.sum();
     }
 
-    /**
-     * Creates a handle of a sender.
-     *
-     * @param reachability the reachability of the request's objects in the plugin
-     * @return the handle for the plugin, to which the server must not refer
-     */
+    /** Creates the plugin's handle of a sender, to which the server must not refer. */
     public SenderHandle sender(EndableSender sender, Reachability reachability) {
         SenderEnd end = new SenderEnd(sender, place(senderCount));
         sender.retainHandle();
@@ -115,12 +97,7 @@ public final class PluginHandles {
         return handle;
     }
 
-    /**
-     * Creates a handle of a lease.
-     *
-     * @param reachability the reachability of the request's objects in the plugin
-     * @return the handle for the plugin, to which the server must not refer
-     */
+    /** Creates the plugin's handle of a lease, to which the server must not refer. */
     public Runnable lease(InputLease lease, Reachability reachability) {
         LeaseEnd end = new LeaseEnd(lease, place(leaseCount));
         leases.increment();

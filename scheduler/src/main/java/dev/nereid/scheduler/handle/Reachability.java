@@ -19,11 +19,7 @@ public final class Reachability {
 
     public Reachability() {}
 
-    /**
-     * Returns a tensor that keeps this reachable.
-     *
-     * @return the same memory; the tensor itself if its memory is an array, or mapped memory of a client
-     */
+    /** Returns a tensor that keeps this reachable; the tensor itself for an array, or mapped memory of a client. */
     @SuppressWarnings("restricted") // of the same memory and size
     public Tensor view(Tensor tensor) {
         MemorySegment data = tensor.data();
@@ -33,11 +29,7 @@ public final class Reachability {
         return with(tensor, data.reinterpret(arena, _ -> requireNonNull(data))); // an automatic arena stays
     }
 
-    /**
-     * Returns a tensor that the server may keep.
-     *
-     * @return a tensor that does not keep this reachable
-     */
+    /** Returns a tensor that the server may keep, since it does not keep this reachable. */
     @SuppressWarnings("restricted") // of the same memory and size
     Tensor withoutView(Tensor tensor) {
         MemorySegment data = tensor.data();

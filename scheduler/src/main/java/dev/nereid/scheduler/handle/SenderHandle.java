@@ -32,11 +32,7 @@ public final class SenderHandle implements ResponseSender {
         this.end = end;
     }
 
-    /**
-     * Returns the reachability of the request's objects in the plugin.
-     *
-     * @return the reachability, which ends after this handle
-     */
+    /** Returns the reachability of the request's objects in the plugin, which ends after this handle. */
     public Reachability reachability() {
         return reachability;
     }
