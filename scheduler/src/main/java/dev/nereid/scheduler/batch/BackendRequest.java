@@ -85,10 +85,7 @@ final class BackendRequest extends CheckedRequestView
     /** {@code true} if the backend failed the request during this execution. */
     private volatile boolean failed;
 
-    /**
-     * {@code true} if the request is finished. The field is volatile for threads that use a sender; only the exception
-     * for wrong use depends on it.
-     */
+    /** {@code true} if finished. Volatile for threads with a sender: only the exception for wrong use depends on it. */
     private volatile boolean finished;
 
     /**
@@ -543,11 +540,7 @@ final class BackendRequest extends CheckedRequestView
         scheduled().endExecutions(!detached);
     }
 
-    /**
-     * Reschedules the request, if it is to be; after {@link #finish}.
-     *
-     * @return whether the request waits, and has to be queued
-     */
+    /** Reschedules the request, if it is to be, after {@link #finish}; returns whether it has to be queued. */
     boolean reschedule(long nowNanos) {
         boolean waits = rescheduled && scheduled().reschedule(execution, nowNanos);
         if (rescheduled && !waits) { // completed

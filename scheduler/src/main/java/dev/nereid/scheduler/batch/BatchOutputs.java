@@ -230,9 +230,7 @@ final class BatchOutputs {
         private Tensor tensor;
         private ReferenceCountedMemory memory;
 
-        /**
-         * The offsets of items or parts. They are computed for the first part, since only then the content is complete.
-         */
+        /** The offsets of items or parts, computed for the first part, since only then the content is complete. */
         private long @Nullable [] offsets;
 
         Whole(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) {

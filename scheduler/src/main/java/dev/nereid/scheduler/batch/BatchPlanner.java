@@ -50,13 +50,7 @@ public final class BatchPlanner {
         return new BatchPlanner(1, List.of(), 0);
     }
 
-    /**
-     * Decides the size of the next batch.
-     *
-     * @param queue the waiting requests
-     * @param hurry whether to take requests without delay, since no more are added
-     * @return the number of requests to take from the front; 0 to wait
-     */
+    /** Returns how many requests to take from the front; 0 to wait. {@code hurry} excludes waits: no more are added. */
     public int take(QueueView queue, long nowNanos, boolean hurry) {
         long items = 0;
         long waited = 0;
@@ -91,11 +85,7 @@ public final class BatchPlanner {
         return !delays || full || items >= largestPreferred ? taken : 0;
     }
 
-    /**
-     * Returns how long requests that {@link #take} leaves may still wait for others. All of them are one run then.
-     *
-     * @return the remaining delay, in nanoseconds; 0 or less for none
-     */
+    /** Returns how long, in nanoseconds, the one run that {@link #take} leaves may still wait; 0 or less for none. */
     public long waitNanos(QueueView queue, long nowNanos) {
         long waited = 0;
         queue.rewind();

@@ -498,11 +498,7 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         }
     }
 
-    /**
-     * Records the thread that executes the batch. Called before another thread sees the batch.
-     *
-     * @param isSubmitting whether it is a submitting thread, and not the thread of the instance
-     */
+    /** Records the executing thread: a submitting one, or the instance's. Called before another sees the batch. */
     public void executedBy(Thread executing, boolean isSubmitting) {
         thread = executing;
         direct = isSubmitting;
@@ -563,11 +559,7 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         return scheduled;
     }
 
-    /**
-     * Returns the call chain of a request that the execution causes: the models and the execution that wait for it.
-     *
-     * @param kind the kind of the hold that the execution has meanwhile
-     */
+    /** Returns the call chain of a request that the execution causes: the models and the execution, with its hold. */
     public CallChain chain(Hold.Kind kind) {
         CallChain chain = CallChain.NONE;
         for (int i = 0; i < scheduled.size(); i++) {
@@ -598,10 +590,7 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         return afterwards != null;
     }
 
-    /**
-     * Completes the remaining requests after an error of the backend. Ends the execution unless the backend deferred
-     * it.
-     */
+    /** Completes the remaining requests after an error of the backend; ends the execution unless it is deferred. */
     public void threw(ResponseEvent.Failure failure, long nowNanos) {
         returned = true;
         if (!isDeferred()) {
@@ -624,10 +613,7 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         end(ResponseEvent.Failure.abandoned(first.checked()), nowNanos);
     }
 
-    /**
-     * Runs an action once, when the execution has ended. It runs now, or on the thread that ends it, after earlier
-     * actions. Called after the backend.
-     */
+    /** Runs an action once after the end and earlier actions, now or on the ending thread. Called after the backend. */
     public void onEnd(Runnable action) {
         EndActions deferred = afterwards;
         if (deferred == null) {
@@ -768,10 +754,7 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         }
     }
 
-    /**
-     * Delivers the responses with pending outputs, and waits for the fences. Clients that read the outputs wait for the
-     * fences, too.
-     */
+    /** Delivers the responses with pending outputs, and waits for the fences, as clients that read the outputs do. */
     private boolean deliverBefore(OutputFences pending) {
         boolean succeeded;
         try {
@@ -797,9 +780,7 @@ public final class ExecutionBatch implements Batch, OutputReceiver {
         }
     }
 
-    /**
-     * Waits for fences: inputs, buffers and outputs stay meanwhile. Returns whether the work of the devices succeeded.
-     */
+    /** Waits for fences, while inputs, buffers and outputs stay; returns whether the work of the devices succeeded. */
     private boolean await(OutputFences pending) {
         long start = scope.model().nanoTime().getAsLong();
         boolean succeeded = pending.await();

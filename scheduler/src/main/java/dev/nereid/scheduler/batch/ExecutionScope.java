@@ -156,11 +156,9 @@ public record ExecutionScope(
     }
 
     /**
-     * Returns an output by name. One that the configuration does not have is reported, and is not
-     * {@linkplain OutputSpec#isKnown known}.
+     * Returns an output by name, type and shape as the backend gives them. One that the configuration does not have is
+     * reported, and is not {@linkplain OutputSpec#isKnown known}.
      *
-     * @param type the type that the backend gives it
-     * @param shape the shape that the backend gives it
      * @throws BackendException if the configuration has no such output, and wrong outputs are errors
      */
     OutputSpec output(String name, DataType type, Shape shape) {

@@ -80,11 +80,7 @@ final class GatheredInputs {
     @GuardedBy("lock")
     private @Nullable InputAddresses addresses;
 
-    /**
-     * Begins without gathered inputs.
-     *
-     * @param stateful the requests with their states; empty for a model without states
-     */
+    /** Begins without gathered inputs. {@code stateful} are the requests with states; empty for a model without. */
     GatheredInputs(ExecutionScope scope, List<ScheduledRequest> requests, List<? extends Executable> stateful) {
         this.scope = scope;
         this.requests = requests;
@@ -280,10 +276,7 @@ final class GatheredInputs {
         return null;
     }
 
-    /**
-     * Releases the references of the batch. Called before the references to its requests are released: from now on
-     * their inputs are not kept any more.
-     */
+    /** Releases the references of the batch, before those to its requests; their inputs are not kept from now on. */
     void release() {
         List<Gathered> all;
         lock.lock();

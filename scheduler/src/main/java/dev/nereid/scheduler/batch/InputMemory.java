@@ -18,18 +18,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
 
-/**
- * An input in memory of the server. Immutable.
- *
- * @param memory its memory, to which the receiver has the only reference
- */
+/** An input in memory of the server, to which the receiver has the only reference. Immutable. */
 record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
-    /**
-     * Copies the parts of an input one after the other, from wherever they lie.
-     *
-     * @param shape the shape of all parts together
-     * @param place where the copy is to lie
-     */
+    /** Copies the parts of an input of a common shape to a place, one after the other, from wherever they lie. */
     static InputMemory copyOf(ModelScope model, String input, Shape shape, List<Tensor> parts, MemoryPlace place) {
         long byteSize = 0;
         for (Tensor part : parts) {

@@ -87,11 +87,7 @@ final class OutputChecks {
         }
     }
 
-    /**
-     * Returns the memory of the place of an output.
-     *
-     * @throws BackendException {@link ErrorCode#UNSUPPORTED} if the server has no memory there
-     */
+    /** Returns the memory of the place of an output; throws {@link ErrorCode#UNSUPPORTED} if the server has none. */
     static DeviceMemory device(ModelScope model, String output, MemoryPlace place) {
         Optional<DeviceMemory> device = model.memory().device(place);
         if (device.isEmpty()) {
@@ -153,10 +149,7 @@ final class OutputChecks {
         }
     }
 
-    /**
-     * Allocates zeroed memory. Parts which the backend does not write show no data of other requests. Failures are
-     * thrown to the backend.
-     */
+    /** Allocates zeroed memory: unwritten parts show no data of other requests. Failures are thrown to the backend. */
     static TensorBuffer allocateZeroed(ModelScope model, long byteSize) {
         try {
             return model.memory().allocateZeroed(byteSize);
@@ -178,10 +171,7 @@ final class OutputChecks {
         }
     }
 
-    /**
-     * Returns the client's shape of an output. Variable dimensions keep their order: the first one of the backend's
-     * shape is the first one of the client's.
-     */
+    /** Returns the client's shape of an output. The variable dimensions of both shapes correspond in their order. */
     private static Shape clientShape(ModelScope model, OutputSpec output, Shape actual) {
         int batch = output.batched() ? 1 : 0;
         Shape from = output.tensor().backendDims();

@@ -62,11 +62,7 @@ public final class OutputTracker {
         void report(ModelSettings settings, OutputSpec output, String configured, String actual, String problem);
     }
 
-    /**
-     * Creates a tracker that logs its reports.
-     *
-     * @param outputs the outputs of the model, in the order of their indices
-     */
+    /** Creates a tracker that logs its reports, of the outputs of the model in the order of their indices. */
     OutputTracker(ModelSettings settings, Collection<OutputSpec> outputs) {
         this(settings, outputs, OutputTracker::log);
     }

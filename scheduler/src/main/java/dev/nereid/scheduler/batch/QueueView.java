@@ -7,11 +7,7 @@ public interface QueueView {
     /** Goes back to the front of the queue: the next request is the first. */
     void rewind();
 
-    /**
-     * Goes on to the next request.
-     *
-     * @return whether there is one; if not, only {@link #rewind} may be called
-     */
+    /** Goes on to the next request; returns whether there is one. If not, only {@link #rewind} may be called. */
     boolean next();
 
     ScheduledRequest current();

@@ -96,11 +96,7 @@ final class ResponseBuilder implements InferenceResponse {
         this(scope, request, inputs, execution, shared, null);
     }
 
-    /**
-     * Creates a response of a stream. The end of the stream discards it.
-     *
-     * @param stream the stream, which also holds the inputs that the batch of the request gathered
-     */
+    /** Creates a response of a stream, which holds the gathered inputs; the end of the stream discards it. */
     ResponseBuilder(ExecutionScope scope, ScheduledRequest request, ResponseStream stream) {
         this(scope, request, stream, null, null, stream);
     }
@@ -352,9 +348,7 @@ final class ResponseBuilder implements InferenceResponse {
         }
     }
 
-    /**
-     * Adds a request's part of an output of the whole batch. Takes over a reference to the memory, even if it throws.
-     */
+    /** Adds a request's part of a whole batch's output. Takes over a memory reference, even if it throws. */
     void putPart(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) {
         add(output, tensor, memory);
     }

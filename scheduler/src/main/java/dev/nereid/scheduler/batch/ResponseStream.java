@@ -152,11 +152,7 @@ public final class ResponseStream implements ResponseChannel, PluginHandles.Enda
         }
     }
 
-    /**
-     * Keeps the handle for another execution of the request, until the sender is ended.
-     *
-     * @param handle the handle; {@code null} if there is no other execution
-     */
+    /** Keeps the handle for another execution of the request, until the sender is ended; {@code null} for no other. */
     void hold(@Nullable SenderHandle handle) {
         lock.lock();
         try {
@@ -688,9 +684,7 @@ public final class ResponseStream implements ResponseChannel, PluginHandles.Enda
         }
     }
 
-    /**
-     * Ends the stream, and returns whether it was open. If so, the caller has to release its reference to the request.
-     */
+    /** Ends the stream; returns whether it was open, so that the caller has to release its reference. */
     private boolean end() {
         lock.lock();
         try {

@@ -36,7 +36,6 @@ final class ScatteredParts {
      * Returns the shape of an output of a batch of one in the response of its request.
      *
      * @param output the output; {@code null} if the model has none of the name
-     * @param single the only request
      * @param shape the shape as the backend gave it
      */
     static Shape ofSingle(ModelScope model, @Nullable OutputSpec output, List<ScheduledRequest> single, Shape shape) {
@@ -48,10 +47,7 @@ final class ScatteredParts {
         return shape(model, output, source, single.getFirst());
     }
 
-    /**
-     * Replaces the variable dimensions of an output by dimensions of a source. Returns {@code null} if the source has
-     * too few.
-     */
+    /** Replaces an output's variable dimensions by those of a source; {@code null} if the source has too few. */
     static @Nullable Shape fill(Shape output, Shape source) {
         long[] dims = output.toArray();
         for (int i = 0; i < dims.length; i++) {

@@ -42,9 +42,7 @@ final class StateUpdate implements SequenceState {
         /** Copies the present values of a state with one buffer for both to the beginning of each item of a new one. */
         void copyPresent(String output, Tensor target);
 
-        /**
-         * Returns a value as the server reads it: if it is pending, its fence is awaited before its memory is freed.
-         */
+        /** Returns a value as the server reads it: if pending, its fence is awaited before its memory is freed. */
         Tensor received(Tensor value, ReferenceCountedMemory memory);
 
         /** Counts an update that was copied, since it lies in memory that is gone before the next execution. */
@@ -70,13 +68,7 @@ final class StateUpdate implements SequenceState {
     /** The value as the buffer of a batch; {@code null} before {@link #written}, and for a value of one request. */
     private @Nullable StateBuffer buffer;
 
-    /**
-     * Creates a state without an update.
-     *
-     * @param spec its name, type and dimensions
-     * @param items the first dimension of the value if the model batches
-     * @param owner knows the memory of the execution
-     */
+    /** Creates a state without an update. {@code items} is the first dimension of its value if the model batches. */
     StateUpdate(ModelScope model, StateSpec spec, int items, Owner owner) {
         this.model = model;
         this.spec = spec;
@@ -296,10 +288,7 @@ final class StateUpdate implements SequenceState {
         }
     }
 
-    /**
-     * Returns whether a shape is valid for a state that grows: the configured dimensions apply to its first value
-     * alone.
-     */
+    /** Returns whether a shape is valid for a state that grows: only its first value has the configured dimensions. */
     private boolean isGrown(Shape shape) {
         return spec.growableMemory() && (!model.settings().batches() || (shape.rank() > 0 && shape.dim(0) == items));
     }

@@ -23,13 +23,7 @@ final class StateUpdates {
     private final StateUpdate.Owner owner;
     private final List<StateUpdate> states = new ArrayList<>(1);
 
-    /**
-     * Begins without updates.
-     *
-     * @param sink stores the states of the model; {@code null} if it has none
-     * @param items the items of the request or the batch
-     * @param owner as for {@link StateUpdate}
-     */
+    /** Begins without updates of the items of a request or batch; {@code sink} is {@code null} without states. */
     StateUpdates(ModelScope model, @Nullable StateSink sink, int items, StateUpdate.Owner owner) {
         this.model = model;
         this.sink = sink;
@@ -76,11 +70,7 @@ final class StateUpdates {
         return null;
     }
 
-    /**
-     * Ends the writing of the values of a whole batch; before {@link #cut}.
-     *
-     * @param unused the items of null requests; their values become zeros
-     */
+    /** Ends the writing of the values of a batch, before {@link #cut}. Those of null requests become zeros. */
     void written(BitSet unused) {
         for (StateUpdate state : states) {
             if (state.value() != null) {

@@ -43,21 +43,13 @@ public final class StrategyBatcher {
     /** {@code true} if no request was taken because of one that is not evaluated. */
     private boolean incomplete;
 
-    /**
-     * The time at which the last failure of the strategy was logged. Confined, like {@link #unlogged}, to the thread
-     * that forms a batch.
-     */
+    /** The time of the last logged failure of the strategy. Confined, like {@link #unlogged}, to the forming thread. */
     private long loggedNanos;
 
     /** The number of failures since then that were not logged. It is below 0 before the first failure. */
     private long unlogged = -1;
 
-    /**
-     * Creates a batcher.
-     *
-     * @param strategy the batching strategy of the model, closed by the caller
-     * @param planner decides the sizes of batches
-     */
+    /** Creates a batcher with the batching strategy of the model, which the caller closes. */
     public StrategyBatcher(ModelScope model, BatchingStrategy strategy, BatchPlanner planner) {
         this.model = model;
         this.strategy = strategy;
@@ -73,12 +65,7 @@ public final class StrategyBatcher {
         wakeupDeferred = true;
     }
 
-    /**
-     * Begins to form a batch.
-     *
-     * @return whether the caller has to continue with {@link #evaluate}; not if no request waits or another thread
-     *     forms a batch
-     */
+    /** Begins to form a batch; returns whether to {@link #evaluate}: requests wait, and no other thread forms one. */
     public boolean begin(QueueView queue) {
         if (isForming()) {
             return false;
@@ -93,10 +80,7 @@ public final class StrategyBatcher {
         return true;
     }
 
-    /**
-     * Returns the requests that could make the next batch. Size and inputs determine them; the first request is always
-     * among them.
-     */
+    /** Returns the requests that could make the next batch, by size and inputs; the first is always among them. */
     private static List<ScheduledRequest> candidates(QueueView queue, int maxBatchSize) {
         List<ScheduledRequest> candidates = new ArrayList<>();
         long items = 0;
@@ -117,12 +101,7 @@ public final class StrategyBatcher {
         get(current).evaluate(strategy);
     }
 
-    /**
-     * Decides the size of the batch.
-     *
-     * @param hurry whether to take requests without delay, since no more are added
-     * @return the number of requests to take from the front; 0 to wait
-     */
+    /** Returns how many requests to take from the front; 0 to wait. {@code hurry} excludes waits: no more are added. */
     public int plan(QueueView queue, long nowNanos, boolean hurry) {
         StrategyBatch forming = get(current);
         EvaluatedPrefix view = new EvaluatedPrefix(queue, forming, model.settings().maxBatchSize());
@@ -136,11 +115,7 @@ public final class StrategyBatcher {
         get(current).end();
     }
 
-    /**
-     * Allows other threads to form batches.
-     *
-     * @return whether the caller has to check the queue again
-     */
+    /** Allows other threads to form batches; returns whether the caller has to check the queue again. */
     public boolean ended() {
         current = null;
         return wakeupDeferred || incomplete;

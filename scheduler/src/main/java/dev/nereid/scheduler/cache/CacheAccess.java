@@ -23,11 +23,7 @@ public record CacheAccess(ResponseCache cache, Executor background, Supplier<Opt
         requireNonNull(loadId, "loadId");
     }
 
-    /**
-     * Creates an access that belongs to no model.
-     *
-     * @param background computes the keys of large inputs
-     */
+    /** Creates an access that belongs to no model. Keys of large inputs are computed in the background. */
     public CacheAccess(ResponseCache cache, Executor background) {
         this(cache, background, () -> Optional.of(""));
     }

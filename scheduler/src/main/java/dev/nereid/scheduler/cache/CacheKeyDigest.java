@@ -43,11 +43,7 @@ public final class CacheKeyDigest {
         }
     }
 
-    /**
-     * Computes the key of a request. Reads all inputs, which takes about a millisecond for a megabyte.
-     *
-     * @param request a request with inputs in memory that Java code may read
-     */
+    /** Computes the key of a request. Reads all inputs, which Java may read: about a millisecond for a megabyte. */
     public static CacheKey of(CheckedRequest request, String loadId) {
         CacheKeyDigest digest = new CacheKeyDigest();
         digest.add(loadId);

@@ -32,11 +32,7 @@ public final class CachedResponse {
 
     private CachedResponse() {}
 
-    /**
-     * Returns the size that {@link #encode} needs.
-     *
-     * @return the size in bytes, 1 or more
-     */
+    /** Returns the size in bytes, 1 or more, that {@link #encode} needs. */
     public static long size(List<NamedTensor> outputs) {
         long end = headerSize(outputs);
         for (NamedTensor output : outputs) {
@@ -45,12 +41,7 @@ public final class CachedResponse {
         return end;
     }
 
-    /**
-     * Writes outputs.
-     *
-     * @param outputs the outputs, in memory that Java code may read
-     * @param target memory of {@link #size} bytes; every byte is written
-     */
+    /** Writes outputs, in memory that Java code may read, to {@link #size} bytes of memory; every byte is written. */
     public static void encode(List<NamedTensor> outputs, MemorySegment target) {
         Header header = new Header(target);
         target.set(ValueLayout.JAVA_BYTE, 0, VERSION);
@@ -74,12 +65,7 @@ public final class CachedResponse {
         }
     }
 
-    /**
-     * Reads outputs, without a copy.
-     *
-     * @param content the content of a cache entry; any bytes
-     * @return the outputs, views of {@code content}; empty if {@link #encode} cannot have written them
-     */
+    /** Reads outputs as views of the content, which is any bytes; empty if {@link #encode} cannot have written it. */
     public static Optional<List<NamedTensor>> decode(MemorySegment content) {
         try {
             return Optional.of(read(content));

@@ -24,11 +24,7 @@ import org.slf4j.LoggerFactory;
 public final class CachedSubmission {
     /** Enqueues requests that the cache cannot complete. */
     public interface MissHandler {
-        /**
-         * Queues a request.
-         *
-         * @param submitting whether the caller is the submitting thread, during the submission
-         */
+        /** Queues a request; {@code submitting} if the caller is the submitting thread, during the submission. */
         void enqueue(ScheduledRequest request, boolean submitting);
     }
 
@@ -52,11 +48,7 @@ public final class CachedSubmission {
         this.missHandler = missHandler;
     }
 
-    /**
-     * Completes a request from the cache, or queues it; now, or later on another thread.
-     *
-     * @param request a request that the calling thread has just submitted
-     */
+    /** Completes a just submitted request from the cache, or queues it: now, or later on another thread. */
     public void submit(ScheduledRequest request) {
         if (!isCacheable(request.checked())) {
             missHandler.enqueue(request, true);

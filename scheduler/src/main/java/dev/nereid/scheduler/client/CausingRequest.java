@@ -9,10 +9,7 @@ import java.util.Optional;
  * implementation in {@code batch} depends on this package.
  */
 public interface CausingRequest {
-    /**
-     * Returns the call chain of a request that this one causes: the models of its chain without its own, and its
-     * execution.
-     */
+    /** Returns the call chain of a caused request: the models of this chain without its own, and its execution. */
     CallChain chain();
 
     /** Returns the object that waits for the caused request: the execution, or the request alone. Known by identity. */

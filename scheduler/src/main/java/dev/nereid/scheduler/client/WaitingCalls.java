@@ -68,11 +68,7 @@ public final class WaitingCalls {
         /** Returns {@code true} while the request is in a queue; {@code null} until it begins to wait. */
         private volatile @Nullable BooleanSupplier inQueue;
 
-        /**
-         * Creates a request that does not wait yet.
-         *
-         * @param chain the models that wait for it
-         */
+        /** Creates a request that does not wait yet, with the chain of models that wait for it. */
         public Call(CallChain chain, Instances target) {
             this.chain = chain;
             this.target = target;
