@@ -75,10 +75,7 @@ final class JsonResponses {
         sendWhenDone(request, json);
     }
 
-    /**
-     * Sends a response when a future completes on the event loop. It is a JSON text, an empty body in place of null, or
-     * an error.
-     */
+    /** Sends a JSON text, an empty body for null, or an error when a future completes on the event loop. */
     static void sendWhenDone(HttpServerRequest request, Future<@Nullable Buffer> json) {
         HttpServerResponse response = request.response();
         json.onSuccess(body -> send(response, requireNonNullElseGet(body, Buffer::buffer)))

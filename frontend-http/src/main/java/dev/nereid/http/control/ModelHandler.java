@@ -30,11 +30,7 @@ public final class ModelHandler {
     private final ModelCatalog models;
     private final Context context;
 
-    /**
-     * Creates the handler of one event loop.
-     *
-     * @param context the event loop
-     */
+    /** Creates the handler of one event loop. */
     public ModelHandler(ModelCatalog models, Context context) {
         this.models = models;
         this.context = context;

@@ -29,11 +29,7 @@ public final class RepositoryHandler {
     private final BodyLimits limits;
     private final Context context;
 
-    /**
-     * Creates the handler of one event loop.
-     *
-     * @param context the event loop
-     */
+    /** Creates the handler of one event loop. */
     public RepositoryHandler(InferenceServer server, BodyLimits limits, Context context) {
         this.server = server;
         this.limits = limits;

@@ -23,12 +23,7 @@ public final class SharedMemoryHandler {
     private final EventLoopExecutor loop;
     private final boolean isCuda;
 
-    /**
-     * Creates the handler of one event loop.
-     *
-     * @param context the event loop
-     * @param isCuda whether the memory is that of GPUs
-     */
+    /** Creates the handler of one event loop, for memory of GPUs if {@code isCuda}. */
     public SharedMemoryHandler(InferenceServer server, BodyLimits limits, Context context, boolean isCuda) {
         this.server = server;
         this.memory = server.sharedMemory();
@@ -60,10 +55,7 @@ public final class SharedMemoryHandler {
         });
     }
 
-    /**
-     * Receives a body and sends the result of the action. The action runs on a worker, since mapping and unmapping
-     * block.
-     */
+    /** Receives a body and sends the result of the action, which runs on a worker: mapping and unmapping block. */
     private void receive(HttpServerRequest request, Function<MemorySegment, Buffer> action) {
         JsonBodyReceiver.receiveOnWorker(request, server, limits, loop, body -> {
             Buffer result = action.apply(body);

@@ -21,11 +21,7 @@ public final class StatisticsHandler {
     private final ModelCatalog models;
     private final Context context;
 
-    /**
-     * Creates the handler of one event loop.
-     *
-     * @param context the event loop
-     */
+    /** Creates the handler of one event loop. */
     public StatisticsHandler(ModelCatalog models, Context context) {
         this.models = models;
         this.context = context;

@@ -52,11 +52,7 @@ final class GenerateExchange implements ResponseObserver {
     /** The number of responses. Used by one thread at a time, as the observer is. */
     private long count;
 
-    /**
-     * Prepares a request.
-     *
-     * @param maxInlineBytes the longest text that the event loop writes; a worker writes longer ones
-     */
+    /** Prepares a request. A worker writes texts that are longer than {@code maxInlineBytes}. */
     GenerateExchange(
             InferenceServer server,
             InferRequest inferRequest,

@@ -34,13 +34,7 @@ public final class GenerateHandler {
     private final JsonMemoryLimiter jsonMemory;
     private final GenerateResponseWriter writer = new GenerateResponseWriter();
 
-    /**
-     * Creates the handler of one event loop, on that loop.
-     *
-     * @param forwardedHeaders matches the names of headers that become parameters
-     * @param context the event loop
-     * @param jsonMemory limits the memory of long texts
-     */
+    /** Creates the handler of one event loop, on that loop. {@code jsonMemory} limits the memory of long texts. */
     public GenerateHandler(
             InferenceServer server,
             BodyLimits limits,

@@ -47,11 +47,7 @@ final class GenerateRequestReader {
     private final List<InputTensor> inputs = new ArrayList<>();
     private final Map<String, ParameterValue> parameters = new LinkedHashMap<>();
 
-    /**
-     * Creates the reader of a request.
-     *
-     * @param maxTensorBytes the largest input that is accepted
-     */
+    /** Creates the reader of a request with inputs of at most {@code maxTensorBytes}. */
     GenerateRequestReader(ModelMetadata model, MemorySegment body, RequestMemory memory, long maxTensorBytes) {
         this.model = model;
         this.body = body;

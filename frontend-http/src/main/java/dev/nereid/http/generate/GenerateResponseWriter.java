@@ -61,20 +61,12 @@ final class GenerateResponseWriter {
         });
     }
 
-    /**
-     * Writes a response, and closes it.
-     *
-     * @throws InferenceException if it cannot be written
-     */
+    /** Writes a response, and closes it; throws {@link InferenceException} if it cannot be written. */
     Buffer write(InferResponse response) {
         return take(response, "", "");
     }
 
-    /**
-     * Writes a response as an event of a stream, and closes it.
-     *
-     * @throws InferenceException if it cannot be written
-     */
+    /** Writes a response as an event of a stream, and closes it; throws as {@link #write(InferResponse)} does. */
     Buffer writeEvent(InferResponse response) {
         return take(response, EVENT, END);
     }
@@ -134,9 +126,7 @@ final class GenerateResponseWriter {
         json.raw("}");
     }
 
-    /**
-     * Writes a single element without brackets, several rows as arrays in an array, and anything else as a flat array.
-     */
+    /** Writes a single element without brackets, several rows as arrays in an array, anything else as a flat array. */
     private void write(NamedTensor output) {
         Tensor tensor = output.tensor();
         if (!tensor.place().isHost()) {

@@ -77,11 +77,7 @@ final class GenerateStreamExchange implements ResponseObserver {
 
     private Cancellation cancellation = () -> {};
 
-    /**
-     * Prepares a request.
-     *
-     * @param maxInlineBytes the longest event that the event loop writes; a worker writes longer ones
-     */
+    /** Prepares a request. A worker writes events that are longer than {@code maxInlineBytes}. */
     GenerateStreamExchange(
             InferenceServer server,
             InferRequest inferRequest,

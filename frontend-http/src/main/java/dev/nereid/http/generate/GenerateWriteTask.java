@@ -24,11 +24,7 @@ final class GenerateWriteTask implements Runnable {
     /** Present until all is written, so that a truncated text never counts as complete. */
     private Optional<InferenceException> error = Optional.of(JsonFields.internal("internal error"));
 
-    /**
-     * Takes ownership of a response.
-     *
-     * @param abandoned whether the client is gone
-     */
+    /** Takes ownership of a response. {@code abandoned} returns whether the client is gone. */
     GenerateWriteTask(InferResponse response, BooleanSupplier abandoned, JsonMemoryLimiter memory, boolean isEvent) {
         this.response = response;
         this.isEvent = isEvent;

@@ -19,21 +19,13 @@ final class ResponseTaskQueue {
     private final Queue<Runnable> pending = new ArrayDeque<>();
     private boolean isOnWorker;
 
-    /**
-     * Creates the queue of a response.
-     *
-     * @param abort ends the response, unless it has ended; run by the event loop after a task that threw
-     */
+    /** Creates the queue. After a task that threw, the event loop runs {@code abort}, which ends an open response. */
     ResponseTaskQueue(EventLoopExecutor loop, Runnable abort) {
         this.loop = loop;
         this.abort = abort;
     }
 
-    /**
-     * Adds a task of the event loop. May be called on any thread.
-     *
-     * @return {@code false} if the event loop has stopped, and all connections with it
-     */
+    /** Adds a task of the event loop, on any thread; {@code false} if the loop and its connections have stopped. */
     boolean add(Runnable task) {
         return loop.execute(() -> {
             if (isOnWorker) {

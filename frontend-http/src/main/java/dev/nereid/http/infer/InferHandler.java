@@ -33,13 +33,7 @@ public final class InferHandler {
     private final JsonMemoryLimiter jsonMemory;
     private final ParsedRequestCache requestCache = new ParsedRequestCache();
 
-    /**
-     * Creates the handler of one event loop, on that loop.
-     *
-     * @param forwardedHeaders matches the names of headers that become parameters
-     * @param context the event loop
-     * @param jsonMemory limits the memory of long texts
-     */
+    /** Creates the handler of one event loop, on that loop. {@code jsonMemory} limits the memory of long texts. */
     public InferHandler(
             InferenceServer server,
             BodyLimits limits,

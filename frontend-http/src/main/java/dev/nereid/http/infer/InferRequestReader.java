@@ -43,15 +43,7 @@ final class InferRequestReader {
 
     private int inputCount;
 
-    /**
-     * Creates the reader of a request.
-     *
-     * @param model the name of the model, for errors
-     * @param body the whole body
-     * @param jsonLength the length of the JSON at its start
-     * @param memory the memory of JSON tensors
-     * @param maxTensorBytes the largest JSON tensor that is accepted
-     */
+    /** Creates a request's reader. The body begins with {@code jsonLength} bytes of JSON; the model is for errors. */
     InferRequestReader(String model, MemorySegment body, long jsonLength, RequestMemory memory, long maxTensorBytes) {
         this.model = model;
         this.body = body;

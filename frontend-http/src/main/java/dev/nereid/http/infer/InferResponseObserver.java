@@ -181,11 +181,7 @@ final class InferResponseObserver implements ResponseObserver {
         HttpErrors.sendOrAbort(request, () -> HttpErrors.send(http, failure.error(), failure.contentType()));
     }
 
-    /**
-     * An error in place of outputs that could not be written. Immutable.
-     *
-     * @param contentType the content type of errors of this kind
-     */
+    /** An error in place of outputs that could not be written, with the content type of its kind. Immutable. */
     private record Failure(InferenceException error, CharSequence contentType) {}
 
     private Failure failure(Throwable thrown) {

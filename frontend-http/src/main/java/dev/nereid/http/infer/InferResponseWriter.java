@@ -88,12 +88,7 @@ final class InferResponseWriter {
         http.end(body);
     }
 
-    /**
-     * A body written by a worker. Owned by the thread that has it.
-     *
-     * @param textBytes the length of the text at its start
-     * @param binaryBytes the number of bytes of outputs behind the text
-     */
+    /** A worker's body, with the sizes of its text and of the outputs behind it. Owned by the thread that has it. */
     record Written(ResponseBody body, long textBytes, long binaryBytes) {}
 
     /** Appends outputs to a text, on any thread. Throws as {@link #write}. */

@@ -30,13 +30,7 @@ final class JsonParameterReader implements ParameterReader {
     private final RequestParameters parameters = new RequestParameters();
     private boolean binaryOutput;
 
-    /**
-     * Reads the parameters.
-     *
-     * @param json a checked JSON text
-     * @param at the offset of the parameters in it
-     * @param number the number to reuse for numeric values
-     */
+    /** Reads the parameters at an offset in a checked JSON text, with a number to reuse for numeric values. */
     JsonParameterReader(JsonReader json, int at, JsonNumber number) {
         this.json = json;
         this.number = number;

@@ -36,12 +36,8 @@ final class ParsedRequestCache {
     }
 
     /**
-     * Reads a request with a cached text.
-     *
-     * @param model the name of the model, which gives clients of different models different slots
-     * @param body the whole body
-     * @param jsonLength the number of bytes of the body that are JSON
-     * @return the request; its inputs view the body; {@code null} if the text is not cached
+     * Reads a request whose JSON, {@code jsonLength} bytes at the start of the body, is cached; {@code null} if it is
+     * not. The inputs view the body. Clients of different models have different slots.
      */
     @Nullable
     InferRequestBody get(String model, MemorySegment body, long jsonLength) {
@@ -65,12 +61,8 @@ final class ParsedRequestCache {
     }
 
     /**
-     * Caches the text of a request and its content, if they may come again.
-     *
-     * @param model the name of the model
-     * @param body the whole body
-     * @param jsonLength the number of bytes of the body that are JSON
-     * @param request the content; all its inputs lie behind the text, none in shared memory
+     * Caches the JSON of a request, {@code jsonLength} bytes at the start of the body, and its content, if they may
+     * come again. All inputs lie behind the text, none in shared memory.
      */
     void put(String model, MemorySegment body, long jsonLength, InferRequestBody request) {
         if (jsonLength > MAX_JSON_BYTES || !isCacheable(request)) {

@@ -19,11 +19,7 @@ final class RepeatedResponse {
     private @Nullable ResponseTemplate template;
     private long lastLengths;
 
-    /**
-     * Finds the template of a response.
-     *
-     * @return the template; {@code null} if there is none
-     */
+    /** Finds the template of a response; {@code null} if there is none. */
     @Nullable
     ResponseTemplate find(InferResponse response) {
         ResponseTemplate known = template;
@@ -31,12 +27,8 @@ final class RepeatedResponse {
     }
 
     /**
-     * Notes a response, and keeps its template if it repeats.
-     *
-     * @param outputs the formats of its outputs, which follow from the request
-     * @param json the written bytes, which begin with the JSON text
-     * @param jsonSize the number of bytes of the text
-     * @param size the number of bytes of the body
+     * Notes a response of {@code size} bytes, of which the first {@code jsonSize} are the JSON text, and keeps its
+     * template if it repeats. The formats of its outputs follow from the request.
      */
     void put(InferResponse response, RequestedOutputs outputs, byte[] json, int jsonSize, int size) {
         long lengths = (long) jsonSize << Integer.SIZE | size;

@@ -26,13 +26,7 @@ final class RequestedOutputsReader {
     private final List<RequestedOutput> requested = new ArrayList<>(2);
     private final List<RequestedOutputs.Format> formats = new ArrayList<>(2);
 
-    /**
-     * Creates the reader of a request's outputs.
-     *
-     * @param json a text with checked syntax
-     * @param id the id of the request, for errors
-     * @param shared reads shared memory parameters
-     */
+    /** Creates the reader of a request's outputs in a text with checked syntax; the id is for errors. */
     RequestedOutputsReader(JsonReader json, String id, SharedTensorReader shared) {
         this.json = json;
         this.id = id;

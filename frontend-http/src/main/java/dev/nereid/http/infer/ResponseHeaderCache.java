@@ -14,11 +14,8 @@ final class ResponseHeaderCache {
     private record Entry(int jsonSize, int size, MultiMap headers) {}
 
     /**
-     * Finds the headers of a response. Caches the headers if their lengths come for the second time in a row.
-     *
-     * @param jsonSize the number of bytes of the body that are JSON
-     * @param size the number of bytes of the body
-     * @return unmodifiable headers; {@code null} if they are not cached
+     * Finds the unmodifiable headers of a response of {@code size} bytes, {@code jsonSize} of which are JSON; {@code
+     * null} if they are not cached. Caches them if their lengths come for the second time in a row.
      */
     @Nullable
     MultiMap find(int jsonSize, int size) {

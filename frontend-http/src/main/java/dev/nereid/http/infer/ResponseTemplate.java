@@ -35,11 +35,8 @@ final class ResponseTemplate {
     }
 
     /**
-     * Creates the template of a response.
-     *
-     * @param response a response without id and parameters, with binary outputs only
-     * @param json the written bytes, which begin with the text
-     * @param jsonSize the length of the text
+     * Creates the template of a response without id and parameters, with binary outputs only. The written bytes begin
+     * with {@code jsonSize} bytes of text.
      */
     ResponseTemplate(InferResponse response, byte[] json, int jsonSize) {
         model = response.model();

@@ -44,29 +44,17 @@ final class DecimalRounding {
 
     private DecimalRounding() {}
 
-    /**
-     * Returns the nearest float.
-     *
-     * @param digits an unsigned number
-     * @param power the power of ten that it is multiplied by
-     */
+    /** Returns the nearest float to unsigned digits times a power of ten. */
     static float toFloat(long digits, int power) {
         return Float.intBitsToFloat((int) bits(digits, power, FLOAT));
     }
 
-    /**
-     * Returns the nearest double.
-     *
-     * @param digits an unsigned number
-     * @param power the power of ten that it is multiplied by
-     */
+    /** Returns the nearest double to unsigned digits times a power of ten. */
     static double toDouble(long digits, int power) {
         return Double.longBitsToDouble(bits(digits, power, DOUBLE));
     }
 
-    /**
-     * Returns the first 128 bits of a power of five. The inverse of a short one is rounded up, as the proof requires.
-     */
+    /** Returns a power of five's first 128 bits. The inverse of a short one is rounded up, as the proof requires. */
     private static BigInteger powerOfFive(int power) {
         BigInteger five = BigInteger.valueOf(5).pow(Math.abs(power));
         int length = five.bitLength();

@@ -5,10 +5,7 @@ import java.lang.foreign.ValueLayout;
 
 /** Truncates long decimal numbers without changing how they round. Immutable. */
 final class DecisiveDigits {
-    /**
-     * The number of digits that determine the rounding of any number. The information whether others follow is needed
-     * as well.
-     */
+    /** The number of digits that, with the information whether others follow, determine any number's rounding. */
     private static final int MAX_DIGITS = 800;
     /** The exponent beyond which a number of that many digits is zero or infinite. */
     private static final int MAX_EXPONENT = 2000;

@@ -9,10 +9,7 @@ import java.nio.ByteOrder;
 final class DigitChunk {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
     private static final long EVERY_BYTE = 0x0101_0101_0101_0101L;
-    /**
-     * The summand that marks bytes above nine. Added to a byte of seven bits, it sets the highest bit if the byte is
-     * more than nine.
-     */
+    /** The summand that marks bytes above nine: added to a byte of seven bits, it sets the highest bit. */
     private static final long ABOVE_NINE = EVERY_BYTE * (0x80 - 10);
 
     /** The maximum length of a plain number with the comma behind it. */
@@ -48,11 +45,7 @@ final class DigitChunk {
         return Long.numberOfTrailingZeros(others) >>> BITS_TO_BYTES;
     }
 
-    /**
-     * Returns the value of the first digits.
-     *
-     * @param chunk the characters
-     */
+    /** Returns the value of the first {@code count} digits of a chunk of characters. */
     static long value(long chunk, int count) {
         // Zeros replace leading digits; in two shifts, since one shift cannot be by 64.
         int half = (Long.BYTES - count) * HALF_BYTE;
@@ -90,11 +83,8 @@ final class DigitChunk {
     }
 
     /**
-     * Finds the next bracket, brace or quotation mark.
-     *
-     * @param text a text of at most {@link Integer#MAX_VALUE} bytes
-     * @param from the offset at which to begin
-     * @return its offset, or that of the text's end if there is none
+     * Finds the next bracket, brace or quotation mark of a text of at most {@link Integer#MAX_VALUE} bytes, from an
+     * offset on; returns its offset, or that of the text's end if there is none.
      */
     static int findBracket(MemorySegment text, int from) {
         int end = (int) text.byteSize();

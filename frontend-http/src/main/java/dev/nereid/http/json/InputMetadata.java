@@ -1,9 +1,5 @@
 package dev.nereid.http.json;
 
-/**
- * Name, datatype and shape of a JSON input. Immutable, but for the array, which is never changed.
- *
- * @param datatype the name of the element type
- */
+/** Name, element type and shape of a JSON input. Immutable, but for the array, which is never changed. */
 public @SuppressWarnings("ArrayRecordComponent") // Never compared.
 record InputMetadata(String name, String datatype, long[] dims) {}

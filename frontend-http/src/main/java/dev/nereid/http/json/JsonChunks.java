@@ -22,11 +22,7 @@ public final class JsonChunks implements AutoCloseable {
     private long size;
     private long reserved;
 
-    /**
-     * Creates an empty text.
-     *
-     * @param abandoned whether the client is gone; called by the writing thread
-     */
+    /** Creates an empty text. The writing thread asks {@code abandoned} whether the client is gone. */
     public JsonChunks(BooleanSupplier abandoned, JsonMemoryLimiter memory) {
         this.abandoned = abandoned;
         this.memory = memory;
@@ -44,10 +40,8 @@ public final class JsonChunks implements AutoCloseable {
     }
 
     /**
-     * Adds the next chunk, and takes ownership of it.
+     * Adds the next chunk, with {@code length} bytes of text, and takes ownership of it.
      *
-     * @param bytes its memory
-     * @param length the number of bytes of text
      * @throws CancellationException if the client is gone
      */
     public void add(byte[] bytes, int length) {

@@ -100,10 +100,8 @@ final class JsonDecimals {
     }
 
     /**
-     * Rewrites a number from Java's notation: {@code 1.0E7} as {@code 10000000.0}, {@code 1.0E22} as {@code 1e22},
-     * {@code 1.5E-7} as {@code 1.5e-7}.
-     *
-     * @param number a float or double in Java's notation; changed in place
+     * Rewrites a float or double in place from Java's notation: {@code 1.0E7} as {@code 10000000.0}, {@code 1.0E22} as
+     * {@code 1e22}, {@code 1.5E-7} as {@code 1.5e-7}.
      */
     static void restyle(StringBuilder number) {
         int mark = number.indexOf("E");

@@ -23,20 +23,12 @@ final class JsonElements {
     private int depth;
     private long index = -1;
 
-    /**
-     * Creates an iterator before the first element.
-     *
-     * @param json a reader at the opening bracket of the outermost array
-     */
+    /** Creates an iterator before the first element, with a reader at the outermost array's opening bracket. */
     JsonElements(JsonReader json) {
         this.json = json;
     }
 
-    /**
-     * Moves to the next element, which is anything but an array. The element before must have been read.
-     *
-     * @return {@code false} if there is none
-     */
+    /** Moves to the next element, anything but an array; {@code false} if none. The one before must have been read. */
     boolean next() {
         for (; ; ) {
             json.skipSpace();

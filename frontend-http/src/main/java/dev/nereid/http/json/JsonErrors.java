@@ -35,12 +35,7 @@ public final class JsonErrors {
                 + "; expected " + expected(problem) + ", got " + snippet(text, position));
     }
 
-    /**
-     * Returns the error of a value of the wrong type.
-     *
-     * @param text the text of the reference server
-     * @param got the actual value
-     */
+    /** Returns the error of a value of the wrong type, with the text of the reference server and the actual value. */
     public static InferenceException value(String text, String path, String expected, String got) {
         return InferenceException.clientError(text + "; " + path + ": expected " + expected + ", got " + got);
     }

@@ -76,9 +76,7 @@ public final class JsonFields {
         }
     }
 
-    /**
-     * Moves into a member that must be an array. Returns whether it has elements, as {@link JsonReader#firstElement}.
-     */
+    /** Moves into a member that must be an array; returns if it has elements, as {@link JsonReader#firstElement}. */
     public static boolean enterArray(JsonReader json, int at, String name) {
         require(json, at, name);
         json.moveTo(at);

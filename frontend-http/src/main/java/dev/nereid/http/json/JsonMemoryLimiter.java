@@ -46,9 +46,7 @@ public final class JsonMemoryLimiter {
         return reserved.get();
     }
 
-    /**
-     * Returns the number of bytes to release to reach half of the limit. It is 0 unless the limit is nearly reached.
-     */
+    /** Returns the number of bytes to release to reach half of the limit; 0 unless the limit is nearly reached. */
     public long shortage() {
         long now = reserved.get();
         return now > max - max / 4 ? now - max / 2 : 0;

@@ -35,9 +35,7 @@ public final class JsonNumber {
     private JsonWindow text = JsonWindow.EMPTY;
     private int start;
     private int at;
-    /**
-     * One for a negative number, otherwise zero. It is an operand instead of a branch, since signs are unpredictable.
-     */
+    /** One for a negative number, else zero. An operand instead of a branch, since signs are unpredictable. */
     private int minus;
 
     private boolean whole;
@@ -54,12 +52,7 @@ public final class JsonNumber {
     /** The value of a word, NaN or an infinity; zero for a number with digits. */
     private double word;
 
-    /**
-     * Reads a number; anything else is a syntax error.
-     *
-     * @param from the offset at which a number is expected
-     * @return the offset after the number
-     */
+    /** Reads a number expected at an offset; returns the offset after it. Anything else is a syntax error. */
     int read(JsonWindow json, int from) {
         if (from < json.end()) {
             int index = json.indexOf(from);

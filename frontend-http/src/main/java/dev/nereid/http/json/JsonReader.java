@@ -30,11 +30,7 @@ public final class JsonReader {
     private final JsonNumber skipped = new JsonNumber();
     private final JsonPath path = new JsonPath();
 
-    /**
-     * Creates a reader at the start of a text.
-     *
-     * @param text the text, of at most {@link Integer#MAX_VALUE} bytes
-     */
+    /** Creates a reader at the start of a text of at most {@link Integer#MAX_VALUE} bytes. */
     public JsonReader(MemorySegment text) {
         this.text = text;
         this.window = new JsonWindow(text);
@@ -115,10 +111,7 @@ public final class JsonReader {
         return true;
     }
 
-    /**
-     * Moves from a member's value to the next key. Reads the comma and the key with its colon, or the end of the
-     * object.
-     */
+    /** Moves from a member's value to the next key: reads the comma and the key with its colon, or the object's end. */
     public boolean nextMember() {
         skipSpace();
         return switch (peek()) {
@@ -160,9 +153,7 @@ public final class JsonReader {
         return true;
     }
 
-    /**
-     * Moves from an element to the next one. Reads the comma or the end of the array; returns whether it was a comma.
-     */
+    /** Moves from an element to the next one; returns whether it read a comma, and not the end of the array. */
     public boolean nextElement() {
         skipSpace();
         return switch (peek()) {

@@ -17,13 +17,7 @@ final class JsonStrings {
 
     private JsonStrings() {}
 
-    /**
-     * Checks an escape.
-     *
-     * @param escape the offset of the backslash
-     * @param end the offset of the text's end
-     * @return the offset after the escape, or after both halves of a surrogate pair
-     */
+    /** Checks the escape of a backslash; returns the offset after it, or after both halves of a surrogate pair. */
     static int checkEscape(MemorySegment text, int escape, int end) {
         byte kind = byteAt(text, escape + 1, end);
         if (kind != 'u') {

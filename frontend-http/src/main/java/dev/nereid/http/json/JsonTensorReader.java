@@ -19,11 +19,7 @@ public final class JsonTensorReader {
     private final JsonNumber number = new JsonNumber();
     private boolean ignoredData;
 
-    /**
-     * Creates a reader.
-     *
-     * @param maxBytes the largest tensor that is accepted
-     */
+    /** Creates a reader that accepts tensors of at most {@code maxBytes}. */
     public JsonTensorReader(long maxBytes) {
         this.maxBytes = maxBytes;
     }
@@ -122,10 +118,7 @@ public final class JsonTensorReader {
         }
     }
 
-    /**
-     * Reads plain numbers, and returns the index of the next element. Stops at a number that is not followed by a
-     * comma.
-     */
+    /** Reads plain numbers; returns the index of the next element. Stops at a number without a comma behind it. */
     private long readPlainNumbers(
             JsonReader json, int at, DataType type, MemorySegment data, long first, long expected, String name) {
         return json.readPlainElements(
@@ -187,10 +180,7 @@ public final class JsonTensorReader {
         return unparsable(json, at, index, "Unable to parse 'data': " + problem, expected);
     }
 
-    /**
-     * Returns the error of an element that cannot be read. Searches for it again: errors are rare, and recording each
-     * offset is expensive.
-     */
+    /** Returns the error of an unreadable element, found again: errors are rare, and recording offsets is expensive. */
     private static InferenceException unparsable(JsonReader json, int at, long index, String text, String expected) {
         json.moveTo(at);
         JsonElements elements = new JsonElements(json);

@@ -19,10 +19,7 @@ public final class JsonTensorWriter {
         json.raw("]");
     }
 
-    /**
-     * Writes arrays in arrays, as the shape says. Writes one flat array where the tensor has fewer or more elements
-     * than its shape.
-     */
+    /** Writes nested arrays by the shape; one flat array where the tensor has fewer or more elements than its shape. */
     public static void writeNested(JsonWriter json, NamedTensor output) {
         Tensor tensor = output.tensor();
         long count = tensor.shape().elementCount();

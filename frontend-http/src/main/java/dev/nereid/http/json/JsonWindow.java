@@ -13,9 +13,7 @@ final class JsonWindow {
 
     static final JsonWindow EMPTY = new JsonWindow(MemorySegment.NULL);
 
-    /**
-     * The number of bytes in the array that permit parsing a number there. Fewer suffice if they are all that remain.
-     */
+    /** The number of bytes in the array that permit parsing a number there; fewer suffice if no more remain. */
     private static final int MAX_NUMBER_BYTES = 64;
 
     private static final int MAX_BYTES = 8192;
@@ -28,11 +26,7 @@ final class JsonWindow {
     private int start;
     private int length;
 
-    /**
-     * Creates a window at the start of a text.
-     *
-     * @param text the text, of at most {@link Integer#MAX_VALUE} bytes
-     */
+    /** Creates a window at the start of a text of at most {@link Integer#MAX_VALUE} bytes. */
     JsonWindow(MemorySegment text) {
         this.text = text;
         this.end = Math.toIntExact(text.byteSize());
@@ -95,10 +89,7 @@ final class JsonWindow {
         return true;
     }
 
-    /**
-     * Returns the offset of the next quote, backslash or control character. Stops at the first byte that is not in the
-     * array.
-     */
+    /** Returns the offset of the next quote, backslash, control character, or first byte that is not in the array. */
     int skipPlain(int offset) {
         int index = offset - start;
         if (index < 0) {
@@ -113,10 +104,7 @@ final class JsonWindow {
         return Math.max(offset, start + index);
     }
 
-    /**
-     * Returns the string between two offsets. It is {@code null} if it is not in the array as a whole, or has an
-     * escape.
-     */
+    /** Returns the string between two offsets; {@code null} if it is not wholly in the array, or has an escape. */
     @Nullable
     String plainString(int begin, int end) {
         int index = begin - start;

@@ -67,11 +67,7 @@ public final class JsonWriter {
         return bytes;
     }
 
-    /**
-     * Transfers the text to the caller, and clears this writer. A large text is not copied.
-     *
-     * @return the text, of a size that cannot change
-     */
+    /** Transfers the text, of a size that cannot change, and clears this writer. A large text is not copied. */
     public Buffer take() {
         Buffer text;
         if (bytes.length > MAX_RETAINED_SIZE) {

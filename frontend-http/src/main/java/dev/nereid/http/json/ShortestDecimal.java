@@ -65,9 +65,7 @@ final class ShortestDecimal {
         digits = (int) (tens + ((nearest - tens) & tensOutside));
     }
 
-    /**
-     * Returns the digits as one number. There are seven to nine of them, less than 200,000,000; they may end in zeros.
-     */
+    /** Returns the digits as one number: seven to nine, less than 200,000,000; they may end in zeros. */
     int digits() {
         return digits;
     }
