@@ -17,12 +17,7 @@ final class AccessCheck {
     private final BodyLimits limits;
     private final ApiAccess access;
 
-    /**
-     * Creates the check.
-     *
-     * @param server counts refused requests
-     * @param options the access restrictions and body limits
-     */
+    /** Creates the check of access restrictions and body limits. The server counts refused requests. */
     AccessCheck(InferenceServer server, HttpOptions options) {
         this.server = server;
         this.limits = options.bodyLimits();
@@ -30,10 +25,8 @@ final class AccessCheck {
     }
 
     /**
-     * Checks a request for a resource: first its access, then its method. A refused request is responded to, and its
-     * body discarded.
-     *
-     * @return whether the handler may run
+     * Checks a request for a resource: first its access, then its method. Returns whether the handler may run;
+     * otherwise the request is responded to, and its body discarded.
      */
     boolean admit(HttpServerRequest request, Resource resource) {
         Optional<String> missing = access.missingHeader(resource.group(), request::getHeader);

@@ -31,13 +31,11 @@ public final class BoundedHttpServer implements AutoCloseable {
     }
 
     /**
-     * Starts serving. Blocks: call it on a control thread.
+     * Starts a server, which the caller closes. Blocks: call it on a control thread.
      *
      * @param context the event loop; stays open
      * @param port the port, or 0 for any that is free
-     * @param options the limits and timeouts of connections
      * @param handler responds to requests, on the event loop; malformed requests do not reach it
-     * @return the server, to be closed by the caller
      * @throws IOException if the address cannot be listened on
      */
     public static BoundedHttpServer start(
@@ -61,11 +59,7 @@ public final class BoundedHttpServer implements AutoCloseable {
         return new BoundedHttpServer(acceptor, server);
     }
 
-    /**
-     * Returns the listening port.
-     *
-     * @return the port, never 0
-     */
+    /** Returns the listening port, never 0. */
     public int port() {
         return server.port();
     }
@@ -75,11 +69,7 @@ public final class BoundedHttpServer implements AutoCloseable {
         return acceptor.open();
     }
 
-    /**
-     * Returns the number of connections that were closed at once because of the connection limit.
-     *
-     * @return the number since the start
-     */
+    /** Returns the number of connections since the start that were closed at once because of the connection limit. */
     public long refusedConnections() {
         return acceptor.refused();
     }

@@ -48,14 +48,7 @@ final class ControlRouter implements Handler<HttpServerRequest> {
         void handle(HttpServerRequest request, String model, String version);
     }
 
-    /**
-     * Creates the router of one event loop.
-     *
-     * @param server the server that handles the requests
-     * @param context the event loop
-     * @param access checks each request for a known path
-     * @param failed handles what a handler throws
-     */
+    /** Creates the router of one event loop. {@code failed} handles exceptions of handlers. */
     ControlRouter(
             InferenceServer server,
             BodyLimits limits,
@@ -138,10 +131,7 @@ final class ControlRouter implements Handler<HttpServerRequest> {
         });
     }
 
-    /**
-     * Adds a route with a raw name between a path segment and a verb. The verb is at the end of the path; the name may
-     * be absent.
-     */
+    /** Adds a route with a raw name, which may be absent, between a path segment and a verb at the end of the path. */
     private void addNamed(
             Resource resource, String path, String segment, BiConsumer<HttpServerRequest, String> handler) {
         add(resource, path, request -> handler.accept(request, nameAfter(segment, String.valueOf(request.path()))));

@@ -15,14 +15,7 @@ import java.util.function.Function;
 final class EventLoopDeployment {
     private EventLoopDeployment() {}
 
-    /**
-     * Starts a server on each of some event loops.
-     *
-     * @param vertx provides the event loops
-     * @param count their number
-     * @param server starts the server of one event loop
-     * @return the deployment, with which the event loops are released
-     */
+    /** Starts a server on each of {@code count} event loops; returns the deployment that releases the event loops. */
     static Future<String> of(Vertx vertx, int count, Function<ContextInternal, Future<?>> server) {
         return vertx.deployVerticle(
                 () -> new VerticleBase() {

@@ -64,12 +64,9 @@ public final class HttpFrontend implements AutoCloseable {
     }
 
     /**
-     * Starts serving. Blocks until connections are accepted: call it on a control thread.
+     * Starts a front end, which the caller closes. Blocks until connections are accepted: call it on a control thread.
      *
      * @param vertx provides the event loops; stays open
-     * @param server handles the requests
-     * @param options the address, limits and security
-     * @return the running front end, to be closed by the caller
      * @throws IOException if the address cannot be listened on; {@link dev.nereid.api.tls.TlsFilesException} if a TLS
      *     file cannot be used
      * @throws IllegalStateException if the program has other versions of libraries, such as a framework's
@@ -162,11 +159,7 @@ public final class HttpFrontend implements AutoCloseable {
         return options.address();
     }
 
-    /**
-     * Returns the listening port.
-     *
-     * @return the port of the options, or the chosen free port
-     */
+    /** Returns the listening port: that of the options, or the chosen free port. */
     public int port() {
         return servers.getFirst().port();
     }
@@ -176,11 +169,7 @@ public final class HttpFrontend implements AutoCloseable {
         return acceptor.open();
     }
 
-    /**
-     * Returns the number of connections that were closed at once because of the connection limit.
-     *
-     * @return the number since the start
-     */
+    /** Returns the number of connections since the start that were closed at once because of the connection limit. */
     public long refusedConnections() {
         return acceptor.refused();
     }

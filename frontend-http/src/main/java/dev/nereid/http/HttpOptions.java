@@ -59,12 +59,7 @@ public record HttpOptions(
         return builder.build();
     }
 
-    /**
-     * Returns the default number of event loops: half the processors, since instances need the others.
-     *
-     * @param processors the number of processors of the server
-     * @return at least 1
-     */
+    /** Returns the default number of event loops: half the processors, at least 1, since instances need the others. */
     public static int eventLoops(int processors) {
         return Math.max(1, processors / 2);
     }

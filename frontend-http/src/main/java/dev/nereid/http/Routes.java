@@ -34,14 +34,7 @@ final class Routes implements Handler<HttpServerRequest> {
     /** Parsed paths of recent inference requests. */
     private final DirectMappedCache<InferencePath> pathCache = new DirectMappedCache<>();
 
-    /**
-     * Creates the routes of one event loop, on that loop.
-     *
-     * @param server the server that handles the requests
-     * @param options the limits and access restrictions
-     * @param context the event loop
-     * @param jsonMemory limits the memory of large JSON texts
-     */
+    /** Creates the routes of one event loop, on that loop. {@code jsonMemory} limits the memory of large JSON texts. */
     Routes(InferenceServer server, HttpOptions options, Context context, JsonMemoryLimiter jsonMemory) {
         limits = options.bodyLimits();
         access = new AccessCheck(server, options);

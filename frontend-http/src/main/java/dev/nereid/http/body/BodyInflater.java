@@ -84,11 +84,7 @@ final class BodyInflater implements AutoCloseable {
         return false;
     }
 
-    /**
-     * Checks that the data is complete.
-     *
-     * @throws InferenceException if its end is missing
-     */
+    /** Checks that the data is complete; throws {@link InferenceException} if its end is missing. */
     void finish() {
         if (state != State.END && state != State.MEMBER_END) {
             throw GzipHeader.corrupt("its end is missing");

@@ -47,7 +47,6 @@ final class BodyMemory implements AutoCloseable {
      * Creates an empty body, which has no memory yet.
      *
      * @param expected the declared size of the body, or {@link RequestBodyHeaders#UNKNOWN}
-     * @param limit the maximum size of the body
      * @param offset the number of bytes before the body in its buffer
      */
     BodyMemory(TensorMemory memory, long expected, long limit, long offset) {
@@ -119,9 +118,7 @@ final class BodyMemory implements AutoCloseable {
         }
     }
 
-    /**
-     * Returns whether to reserve memory for all of a body of declared size. That is so once enough of it has arrived.
-     */
+    /** Returns whether enough of a body of declared size has arrived to reserve memory for all of it. */
     private boolean isTrusted(long needed) {
         return expected > TRUSTED_BYTES && needed >= Math.min(TRUSTED_BYTES, expected / TRUSTED_DIVISOR);
     }

@@ -29,10 +29,8 @@ public enum ContentCoding {
     }
 
     /**
-     * Chooses the coding of a response.
-     *
-     * @param header the {@code Accept-Encoding} of the request
-     * @return the supported coding with the highest weight, the first of several; a weight of 0 excludes one
+     * Chooses the coding of a response by the {@code Accept-Encoding} of its request: the supported coding with the
+     * highest weight, the first of several; a weight of 0 excludes one.
      */
     public static ContentCoding forResponse(@Nullable String header) {
         ContentCoding best = IDENTITY;

@@ -24,16 +24,10 @@ public final class DiscardedBody {
      */
     private static final long MIN_EXCESS = 16 << 20;
 
-    /**
-     * The maximum that is read beyond the limit. Below it, half of the limit is read: text is longer than the numbers
-     * that it represents.
-     */
+    /** The maximum that is read beyond the limit; below it, half of the limit, as text is longer than its numbers. */
     private static final long MAX_EXCESS = 64 << 20;
 
-    /**
-     * The bytes read of JSON, which has a lower limit than tensors. Fewer are read if the limit of requests is lower
-     * still.
-     */
+    /** The bytes read of JSON, which has a lower limit than tensors; fewer if the limit of requests is lower still. */
     private static final long MIN_TEXT = 128 << 20;
 
     /** How long a client may send nothing. It may wait for the connection to be closed. */

@@ -18,11 +18,7 @@ public final class EventLoopExecutor {
         this.context = context;
     }
 
-    /**
-     * Runs a task on the event loop, after all earlier ones.
-     *
-     * @return {@code false} if the event loop has stopped, and all connections with it
-     */
+    /** Runs a task on the event loop after earlier ones; {@code false} if the loop and its connections have stopped. */
     public boolean execute(Runnable task) {
         try {
             context.runOnContext(now -> task.run());
@@ -49,10 +45,8 @@ public final class EventLoopExecutor {
     }
 
     /**
-     * Runs a task on a worker thread that would block the event loop. Its end is not reported: the task continues on
-     * the event loop by {@link #execute}.
-     *
-     * @return {@code false} if the workers have stopped
+     * Runs a task on a worker thread that would block the event loop; {@code false} if the workers have stopped. Its
+     * end is not reported: the task continues on the event loop by {@link #execute}.
      */
     public boolean executeOnWorker(Runnable task) {
         try {

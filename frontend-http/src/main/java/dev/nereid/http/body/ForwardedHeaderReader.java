@@ -22,11 +22,7 @@ public final class ForwardedHeaderReader {
         this.trailingSpace = trailingSpace;
     }
 
-    /**
-     * Reads the headers, with their names in the case of the client.
-     *
-     * @param names found in the names of the headers to forward; empty if none are
-     */
+    /** Reads the headers with names, in the case of the client, in which a pattern is found; none without a pattern. */
     public static ForwardedHeaders read(HttpServerRequest request, Optional<Pattern> names) {
         return names.isEmpty() ? ForwardedHeaders.NONE : read(request, names.get());
     }

@@ -24,12 +24,7 @@ final class GzipHeader {
 
     private int extraSize;
 
-    /**
-     * Accepts the next byte.
-     *
-     * @return whether it was the last
-     * @throws InferenceException if this is no gzip header
-     */
+    /** Accepts the next byte; returns whether it was the last. Throws {@link InferenceException} for no gzip header. */
     boolean accept(byte next) {
         if (position < FIXED_SIZE) {
             acceptFixed(next);

@@ -40,12 +40,7 @@ public final class QueuedBytes {
         added += Math.max(0, bytes);
     }
 
-    /**
-     * Measures how fast the client reads.
-     *
-     * @param elapsed the nanoseconds since the last measurement
-     * @param buffered the bytes in the transport's buffers
-     */
+    /** Measures the client's rate: nanoseconds since the last measurement, and bytes in the transport's buffers. */
     public void measure(long elapsed, long buffered) {
         long now = count == 0 ? 0 : count + buffered;
         long sent = Math.max(1, pendingBefore + added - now);
@@ -54,9 +49,7 @@ public final class QueuedBytes {
         added = 0;
     }
 
-    /**
-     * Returns how long the client takes to read the waiting bytes. The rate is that between the last two measurements.
-     */
+    /** Returns how long the client takes to read the waiting bytes, at the rate between the last two measurements. */
     public long drainNanos() {
         return drainNanos;
     }

@@ -39,11 +39,7 @@ public final class RequestFailures {
         }
     }
 
-    /**
-     * Logs a request that failed in the server.
-     *
-     * @param id the request's id; empty if it has none
-     */
+    /** Logs a request that failed in the server; its id is empty if it has none. */
     public static InferenceException fail(InferenceServer server, String id, Object model, InferenceException error) {
         InferenceException translated = server.refusals().translate(error);
         log(id, model, translated);

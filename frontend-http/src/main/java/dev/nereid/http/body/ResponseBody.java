@@ -44,12 +44,7 @@ public final class ResponseBody implements AutoCloseable {
         add(header.writeBytes(json.array(), 0, json.size()));
     }
 
-    /**
-     * Creates a body that begins with pieces of a text. It owns them from now on.
-     *
-     * @param text the pieces
-     * @param maxWriteBytes the maximum number of bytes in one write
-     */
+    /** Creates a body that begins with pieces of a text, which it owns from now on. */
     public ResponseBody(List<ByteBuf> text, long maxWriteBytes) {
         this.maxWriteBytes = maxWriteBytes;
         parts.addAll(text);
@@ -72,11 +67,7 @@ public final class ResponseBody implements AutoCloseable {
         }
     }
 
-    /**
-     * Sends everything as the body of a response.
-     *
-     * @param sentAll releases the outputs
-     */
+    /** Sends everything as the body of a response, and then runs the action that releases the outputs. */
     public void send(HttpServerResponse http, Runnable sentAll) {
         Future<Void> sent;
         try {

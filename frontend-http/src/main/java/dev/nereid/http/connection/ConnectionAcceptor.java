@@ -79,11 +79,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         /** Returns its idle connections. May be called on any thread. */
         IdleConnections idle();
 
-        /**
-         * Runs a task on the event loop. May be called on any thread.
-         *
-         * @return whether the task will run; {@code false} if the event loop has ended
-         */
+        /** Runs a task on the event loop; returns {@code false} if that has ended. May be called on any thread. */
         boolean execute(Runnable task);
     }
 
@@ -108,13 +104,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
 
     private long lastWarningNanos;
 
-    /**
-     * Creates an acceptor without connections.
-     *
-     * @param limiter limits their number
-     * @param isEncrypted whether they begin with a TLS handshake
-     * @param clock the time in nanoseconds, from any origin
-     */
+    /** Creates an acceptor without connections. The clock counts nanoseconds from any origin. */
     public ConnectionAcceptor(ConnectionLimiter limiter, boolean isEncrypted, LongSupplier clock) {
         this(limiter, isEncrypted, new JsonMemoryLimiter(), clock);
     }

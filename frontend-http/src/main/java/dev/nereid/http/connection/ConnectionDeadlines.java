@@ -41,11 +41,7 @@ final class ConnectionDeadlines {
     private long pendingState;
     private long stalledSince;
 
-    /**
-     * Creates the state of a new connection.
-     *
-     * @param now the time, in nanoseconds from any origin
-     */
+    /** Creates the state of a new connection at a time, in nanoseconds from any origin. */
     ConnectionDeadlines(HttpTimeouts timeouts, long now) {
         headerNanos = nanos(timeouts.header());
         minBodyBytesPerSecond = timeouts.minBodyBytesPerSecond();
@@ -76,11 +72,7 @@ final class ConnectionDeadlines {
         inProgress++;
     }
 
-    /**
-     * Records that a request is complete.
-     *
-     * @param hasMore whether bytes of the next one have arrived already
-     */
+    /** Records that a request is complete; {@code hasMore} if bytes of the next one have arrived already. */
     void requestRead(boolean hasMore, long now) {
         readsBody = false;
         readsHeader = hasMore;
@@ -107,10 +99,7 @@ final class ConnectionDeadlines {
         return readsBody;
     }
 
-    /**
-     * Returns whether closing the connection loses no request. It is idle then, or reads the header of its first
-     * request.
-     */
+    /** Returns whether closing loses no request: the connection is idle, or reads the header of its first request. */
     boolean isEvictable() {
         return inProgress == 0 && !readsBody && !(readsHeader && hasResponded);
     }

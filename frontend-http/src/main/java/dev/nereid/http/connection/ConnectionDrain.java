@@ -39,13 +39,7 @@ final class ConnectionDrain {
     private boolean isClosing;
     private boolean isDrained;
 
-    /**
-     * Creates a drain, which does not start yet.
-     *
-     * @param context the event loop
-     * @param connections all connections of the event loop, a view
-     * @param clock the time in nanoseconds, from any origin
-     */
+    /** Creates a drain over a view of the event loop's connections, with a clock in nanoseconds from any origin. */
     ConnectionDrain(
             ContextInternal context,
             Collection<ServerConnection> connections,

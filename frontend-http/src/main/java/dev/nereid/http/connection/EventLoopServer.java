@@ -73,11 +73,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
         /** Ignores refused requests. */
         RefusalListener NONE = (path, cause, status) -> {};
 
-        /**
-         * A request was refused.
-         *
-         * @param path its path; empty if unknown
-         */
+        /** A request was refused; its path is empty if unknown. */
         void refused(String path, RefusalCause cause, int status);
     }
 

@@ -18,11 +18,7 @@ final class Handshakes {
     /** The start of each handshake, the oldest first. */
     private final SequencedMap<Channel, Long> begun = new LinkedHashMap<>();
 
-    /**
-     * Creates an empty set.
-     *
-     * @param clock the time in nanoseconds, from any origin
-     */
+    /** Creates an empty set. The clock counts nanoseconds from any origin. */
     Handshakes(LongSupplier clock) {
         this.clock = clock;
     }
@@ -46,12 +42,7 @@ final class Handshakes {
         }
     }
 
-    /**
-     * Removes the oldest connection.
-     *
-     * @param minNanos the minimum duration of its handshake
-     * @return the connection, to be closed; empty if none is that old
-     */
+    /** Removes the oldest connection, to be closed; empty if no handshake has lasted for {@code minNanos}. */
     Optional<Channel> poll(long minNanos) {
         lock.lock();
         try {

@@ -20,11 +20,7 @@ final class HeaderBufferAllocator extends AbstractByteBufAllocator {
 
     private final ByteBufAllocator pool;
 
-    /**
-     * Creates an allocator over a pool.
-     *
-     * @param pool the allocator that the transport uses otherwise
-     */
+    /** Creates an allocator over the one that the transport uses otherwise. */
     HeaderBufferAllocator(ByteBufAllocator pool) {
         super(true);
         this.pool = pool;

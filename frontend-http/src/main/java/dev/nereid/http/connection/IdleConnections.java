@@ -70,12 +70,7 @@ final class IdleConnections {
 
     private volatile long evictionPendingSince;
 
-    /**
-     * Creates a selection from the connections of an event loop.
-     *
-     * @param connections all connections of the event loop, a view
-     * @param clock the time in nanoseconds, from any origin
-     */
+    /** Creates a selection from a view of the event loop's connections, with a clock in nanoseconds from any origin. */
     IdleConnections(Collection<? extends Connection> connections, LongSupplier clock) {
         this.connections = connections;
         this.clock = clock;

@@ -29,12 +29,7 @@ final class LimitedTransport implements Transport {
         this.acceptor = acceptor;
     }
 
-    /**
-     * Returns the same event loops, with listening sockets that have a handler.
-     *
-     * @param vertx the event loops
-     * @param acceptor the handler, which receives each accepted connection before it is registered
-     */
+    /** Returns the event loops with listening sockets that pass accepted, unregistered connections to a handler. */
     static VertxInternal of(VertxInternal vertx, ChannelHandler acceptor) {
         Transport limited = new LimitedTransport(vertx.transport(), acceptor);
         return new VertxWrapper(vertx) {

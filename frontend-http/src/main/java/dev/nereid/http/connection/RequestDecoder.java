@@ -46,10 +46,7 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
     private boolean isFailed;
     private boolean isLineInvalid;
 
-    /**
-     * {@code true} if the next content is handled immediately: it is the first of its request, and no earlier request
-     * is in progress.
-     */
+    /** {@code true} if the next content is handled at once: the first of its request, with no earlier in progress. */
     private boolean isHandledImmediately;
 
     RequestDecoder(ServerConnection connection, @Nullable TrailingHeaderSpace blanks) {

@@ -253,11 +253,7 @@ final class ServerConnection implements IdleConnections.Connection {
 
     // Actions of the server.
 
-    /**
-     * Closes the connection if a timeout has expired.
-     *
-     * @param elapsed the nanoseconds since the last check
-     */
+    /** Closes the connection if a timeout has expired. {@code elapsed} are the nanoseconds since the last check. */
     void check(long now, long elapsed) {
         ConnectionDeadlines.Verdict verdict =
                 deadlines.check(now, elapsed, channel.config().isAutoRead(), pendingState());

@@ -2,9 +2,7 @@ package dev.nereid.http.connection;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/**
- * Limits the memory of responses that clients do not read, over all event loops. Lock-free; safe for use by any thread.
- */
+/** Limits memory of responses that clients do not read, over all event loops. Lock-free; safe for use by any thread. */
 final class UnreadResponseBytes {
     /** The share of the heap that unread responses may take. */
     private static final int HEAP_DIVISOR = 8;
@@ -25,12 +23,8 @@ final class UnreadResponseBytes {
     }
 
     /**
-     * Replaces the count of an event loop.
-     *
-     * @param before its previous count
-     * @param now its current count
-     * @return the bytes that may stay: beyond the limit each event loop closes connections until all event loops
-     *     together are at half of it
+     * Replaces an event loop's previous count by its current count. Returns the bytes that may stay: beyond the limit
+     * each event loop closes connections until all event loops together are at half of it.
      */
     long replace(long before, long now) {
         long sum = total.addAndGet(now - before);
