@@ -106,13 +106,11 @@ public final class GrpcFrontend implements AutoCloseable {
     }
 
     /**
-     * Starts to listen.
+     * Starts to listen. The caller owns the server and the event loops, which must outlive the front end, and closes
+     * the front end.
      *
-     * @param server the server; owned by the caller, and must outlive the front end
-     * @param groups the event loops and other threads to run on; owned by the caller, and must outlive the front end
-     * @return the front end, to be closed by the caller
-     * @throws IOException if the address cannot be listened on; {@link dev.nereid.api.tls.TlsFilesException} if a TLS file cannot
-     *     be used
+     * @throws IOException if the address cannot be listened on; {@link dev.nereid.api.tls.TlsFilesException} if a TLS
+     *     file cannot be used
      * @throws IllegalStateException if the program has other versions of libraries, such as a framework's
      */
     public static GrpcFrontend start(InferenceServer server, GrpcOptions options, EventLoopGroups groups)
@@ -263,11 +261,7 @@ public final class GrpcFrontend implements AutoCloseable {
         return options.address();
     }
 
-    /**
-     * Returns the port that the front end listens on.
-     *
-     * @return the port, never 0
-     */
+    /** Returns the port that the front end listens on, never 0. */
     public int port() {
         return transport.getPort();
     }

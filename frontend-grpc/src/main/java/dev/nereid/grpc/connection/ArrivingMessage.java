@@ -14,9 +14,7 @@ final class ArrivingMessage {
     /** One byte for the compression flag and four for the length of the message. */
     private static final int HEADER_BYTES = 5;
 
-    /**
-     * The message of the frame that the current thread handles. It is {@code null} if the message came in one frame.
-     */
+    /** The message of the frame that the thread handles; {@code null} if the message came in one frame. */
     static final FastThreadLocal<@Nullable ArrivingMessage> CURRENT = new FastThreadLocal<>();
 
     private int header;
@@ -86,11 +84,7 @@ final class ArrivingMessage {
         kept = 0;
     }
 
-    /**
-     * Returns the number of bytes to count.
-     *
-     * @param unread the number of bytes that gRPC has not read
-     */
+    /** Returns the number of bytes to count; {@code unread} are the bytes that gRPC has not read. */
     long held(long unread) {
         long held = Math.max(arrived, unread);
         return kept + (held + kept == 0 ? 0 : held + slack);

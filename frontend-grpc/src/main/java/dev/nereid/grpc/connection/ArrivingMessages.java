@@ -16,10 +16,7 @@ final class ArrivingMessages {
         STREAMING,
         /** A call with any number of messages, one of which has arrived. */
         STREAMING_RECEIVED,
-        /**
-         * A call with one message, which has arrived. It is small and not counted; the limit on calls bounds such
-         * messages.
-         */
+        /** A call with one message, which has arrived. It is small and not counted; the limit on calls bounds such. */
         SMALL
     }
 
@@ -41,20 +38,14 @@ final class ArrivingMessages {
         return stream.getProperty(arriving);
     }
 
-    /**
-     * Tracks the messages of a stream from now on.
-     *
-     * @param isUnary whether gRPC keeps whole messages
-     */
+    /** Tracks the messages of a stream from now on; gRPC keeps whole messages if {@code isUnary}. */
     ArrivingMessage track(Http2Stream stream, boolean isUnary) {
         ArrivingMessage message = new ArrivingMessage(isUnary);
         stream.setProperty(arriving, message);
         return message;
     }
 
-    /**
-     * Returns the kind of a call. It is {@code null} for a call with one message unless it has arrived and is small.
-     */
+    /** Returns the kind of a call; {@code null} for a call with one message unless it has arrived and is small. */
     @Nullable
     Kind kind(Http2Stream stream) {
         return stream.getProperty(kind);

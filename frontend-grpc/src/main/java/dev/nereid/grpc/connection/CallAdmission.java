@@ -157,10 +157,7 @@ final class CallAdmission {
         }
     }
 
-    /**
-     * Says whether the client's initial window is too small for a response. Each response then waits for a window
-     * update.
-     */
+    /** Returns whether the client's initial window is too small: then each response waits for a window update. */
     private boolean blocksResponses() {
         return http2.connection().remote().flowController().initialWindowSize() < MIN_WINDOW;
     }

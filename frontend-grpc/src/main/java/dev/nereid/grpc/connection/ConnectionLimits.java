@@ -108,10 +108,7 @@ public final class ConnectionLimits extends Http2ConnectionAdapter {
         return services.workers();
     }
 
-    /**
-     * Runs a task on a worker, since it takes an event loop too long. Runs it on this thread if the workers were shut
-     * down.
-     */
+    /** Runs a task that takes an event loop too long on a worker, or on this thread if the workers were shut down. */
     public void executeOnWorker(Runnable task) {
         try {
             services.workers().execute(task);

@@ -20,10 +20,7 @@ import java.util.function.ToIntFunction;
 final class EventLoopConnections {
     private static final long TICK_MILLIS = 250;
 
-    /**
-     * The divisor of the call limit that bounds stale calls without a request. It applies while connections have
-     * shares.
-     */
+    /** The divisor of the call limit that bounds stale calls without a request while connections have shares. */
     private static final int STALE_PART = 8;
 
     private final EventLoop eventLoop;
@@ -34,11 +31,7 @@ final class EventLoopConnections {
     private final Tally incomplete = new Tally();
     private boolean ticking;
 
-    /**
-     * Creates an event loop without connections.
-     *
-     * @param all a view of all event loops with connections
-     */
+    /** Creates an event loop without connections, with a view of all event loops with connections. */
     EventLoopConnections(EventLoop eventLoop, OpenCallLimit calls, Collection<EventLoopConnections> all) {
         this.eventLoop = eventLoop;
         this.calls = calls;
@@ -53,9 +46,7 @@ final class EventLoopConnections {
         connections.remove(connection);
     }
 
-    /**
-     * Schedules the next check of the connections, unless it is scheduled. Checks go on until no connection has calls.
-     */
+    /** Schedules the next check of the connections, unless it is scheduled, until no connection has calls. */
     void scheduleTick() {
         if (!ticking) {
             ticking = true;

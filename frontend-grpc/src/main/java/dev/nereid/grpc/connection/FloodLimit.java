@@ -8,10 +8,7 @@ import java.util.function.LongSupplier;
  * connection that exceeds it.
  */
 final class FloodLimit {
-    /**
-     * The maximum number of resets in a window, by the client or for its errors. One more is allowed for each completed
-     * call.
-     */
+    /** The maximum number of resets in a window, by the client or for its errors; one more for each completed call. */
     private static final int MAX_RESETS = 2_000;
 
     /** Frames without content in a window. */
@@ -25,11 +22,7 @@ final class FloodLimit {
     private long left;
     private long windowStart;
 
-    /**
-     * Creates a limit.
-     *
-     * @param allowed the number of events within ten seconds
-     */
+    /** Creates a limit of a number of events within ten seconds. */
     FloodLimit(int allowed, LongSupplier nanoTime) {
         this.allowed = allowed;
         this.nanoTime = nanoTime;

@@ -37,10 +37,7 @@ final class IncompleteCalls {
         return stale == 0 ? 0 : count(stream -> stream.id() <= stale && isIncomplete(stream));
     }
 
-    /**
-     * Says whether the server waits for the client. Streaming calls may stay open without limit once a request has
-     * arrived.
-     */
+    /** Returns whether the server waits for the client. Streaming calls with a request may stay open without limit. */
     private boolean isIncomplete(Http2Stream stream) {
         return switch (stream.state()) {
             case OPEN -> !stream.isHeadersSent() && messages.isWaitingForRequest(stream);

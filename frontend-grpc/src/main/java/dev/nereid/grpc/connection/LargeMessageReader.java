@@ -36,24 +36,14 @@ public final class LargeMessageReader {
         /** Receives the result or the error. Called on the event loop of the connection. */
         void onResult(Result<R> result);
 
-        /**
-         * Releases the memory of a result that the connection, already closed, cannot receive. Called on any thread.
-         */
+        /** Releases the memory of a result that the closed connection cannot receive. Called on any thread. */
         void discard(R result);
 
-        /**
-         * Fails the call after {@link #onResult} threw, unless it has ended. Called on the event loop of the
-         * connection.
-         */
+        /** Fails the call after {@link #onResult} threw, unless it has ended. Called on the connection's event loop. */
         void fail(InferenceException error);
     }
 
-    /**
-     * Reads, converts and closes a message on a worker.
-     *
-     * @param deferred the message, owned by this method
-     * @param callback converts the message
-     */
+    /** Reads, converts by the callback, and closes a message on a worker; owns the message. */
     public static <T, R> void read(Parsed.Deferred<T> deferred, Attributes connection, Callback<T, R> callback) {
         ConnectionLimits guarded = connection.get(ConnectionLimits.KEY);
         if (guarded == null) {

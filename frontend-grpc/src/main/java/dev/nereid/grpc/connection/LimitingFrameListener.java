@@ -136,10 +136,7 @@ final class LimitingFrameListener extends Http2FrameListenerDecorator implements
         return returned;
     }
 
-    /**
-     * Passes the message of a call to gRPC. gRPC keeps it until the client ends the request. Copies it out of a buffer
-     * that is much larger.
-     */
+    /** Passes a call's message to gRPC, which keeps it until the request ends; copied out of a much larger buffer. */
     private int passSmall(ChannelHandlerContext ctx, int streamId, ByteBuf data, int padding) throws Http2Exception {
         if (root(data).capacity() <= 2 * data.readableBytes()) {
             return super.onDataRead(ctx, streamId, data, padding, false);

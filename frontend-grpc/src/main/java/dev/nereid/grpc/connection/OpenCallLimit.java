@@ -21,11 +21,7 @@ public final class OpenCallLimit {
     private final long max;
     private final AtomicLong calls = new AtomicLong();
 
-    /**
-     * Creates a limit with no open calls.
-     *
-     * @param max the maximum number of open calls
-     */
+    /** Creates a limit with no open calls. */
     public OpenCallLimit(long max) {
         this.max = max;
     }
@@ -50,11 +46,9 @@ public final class OpenCallLimit {
     }
 
     /**
-     * Says whether a further call of a connection is refused. From a quarter of the limit on, each connection may have
-     * a part of the remaining calls, so that clients with few calls are always admitted. The share shrinks as calls are
-     * opened; connections without calls do not shrink it.
-     *
-     * @param open the number of open calls of the connection
+     * Returns whether a further call of a connection with so many open calls is refused. From a quarter of the limit
+     * on, each connection may have a part of the remaining calls, so that clients with few calls are always admitted.
+     * The share shrinks as calls are opened; connections without calls do not shrink it.
      */
     boolean isFullFor(int open) {
         long all = calls.get();

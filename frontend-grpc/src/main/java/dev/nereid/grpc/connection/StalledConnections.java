@@ -102,10 +102,7 @@ public final class StalledConnections {
         }
     }
 
-    /**
-     * Chooses connections to disconnect until the waiting responses of the others fit. Connections that are stalled
-     * longest are first, then connections with the slowest clients.
-     */
+    /** Chooses connections to disconnect until the rest fits: first the longest stalled, then the slowest clients'. */
     @GuardedBy("lock")
     private List<Connection> excess(long now) {
         long excess = waiting - limits.responses();

@@ -20,12 +20,7 @@ public final class TransportMemory {
     private final long limit;
     private final AtomicLong used = new AtomicLong();
 
-    /**
-     * Creates an empty count.
-     *
-     * @param memory counts the bytes, too
-     * @param limit the maximum bytes of messages
-     */
+    /** Creates an empty count with a maximum of bytes of messages, which {@code memory} counts, too. */
     public TransportMemory(TensorMemory memory, long limit) {
         this.memory = memory;
         this.limit = limit;

@@ -43,10 +43,7 @@ public final class BoundedService {
                         new Listener<>(call, handler.startCall(withPlainRequests(call), headers)));
     }
 
-    /**
-     * Casts a call to one of plain requests. The cast is safe, since listeners receive requests and the call itself has
-     * none.
-     */
+    /** Casts a call to one of plain requests. The cast is safe: listeners receive requests, and the call has none. */
     @SuppressWarnings("unchecked")
     private static <Q, R> ServerCall<Q, R> withPlainRequests(ServerCall<Parsed<Q>, R> call) {
         return (ServerCall<Q, R>) (ServerCall<?, R>) call;

@@ -68,12 +68,7 @@ final class ControlRequest<Q> {
         return new ControlRequest<>(bytes.length, _ -> parse(method, new Bytes(bytes)));
     }
 
-    /**
-     * Reads all bytes of a message.
-     *
-     * @param max the maximum number of bytes
-     * @throws InferenceException if there are more
-     */
+    /** Reads all bytes of a message; throws {@link InferenceException} if there are more than the maximum. */
     static byte[] bytes(InputStream stream, long max) {
         try {
             if (stream instanceof KnownLength) {

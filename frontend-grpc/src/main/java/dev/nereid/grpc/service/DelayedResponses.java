@@ -26,11 +26,7 @@ public final class DelayedResponses implements ServerInterceptor {
     private final Duration delay;
     private final ScheduledExecutorService timer;
 
-    /**
-     * Creates the interceptor.
-     *
-     * @param timer sends the responses after the delay
-     */
+    /** Creates the interceptor. The timer sends the responses after the delay. */
     public DelayedResponses(Duration delay, ScheduledExecutorService timer) {
         this.delay = delay;
         this.timer = timer;

@@ -23,11 +23,7 @@ public final class HealthService {
     private final Set<String> services;
     private final HealthWatchers watchers;
 
-    /**
-     * Creates the service.
-     *
-     * @param timer the thread that checks for changes while there are watchers; must outlive the service
-     */
+    /** Creates the service. The timer checks for changes while there are watchers; it must outlive the service. */
     public HealthService(InferenceServer server, Set<String> services, Executor timer) {
         this.server = server;
         this.services = services;

@@ -27,12 +27,7 @@ public final class InferMarshaller {
 
     private InferMarshaller() {}
 
-    /**
-     * Returns a marshaller that reads requests, and defers large ones to workers.
-     *
-     * @param memory provides memory for copies of messages that are not in direct memory
-     * @param transport counts large messages
-     */
+    /** Returns a marshaller that reads requests, and defers large ones to workers; {@code transport} counts these. */
     public static Marshaller<Parsed<InferMessage>> requests(TensorMemory memory, TransportMemory transport) {
         return Parsed.marshaller(
                 cachingParser(memory),

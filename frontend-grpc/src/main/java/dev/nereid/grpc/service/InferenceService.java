@@ -40,11 +40,7 @@ public final class InferenceService {
         this.server = server;
     }
 
-    /**
-     * Returns the service; methods that are not implemented refuse every call.
-     *
-     * @param longTasks runs what takes an event loop too long
-     */
+    /** Returns the service. Methods that are not implemented refuse every call. */
     public static ServerServiceDefinition of(
             InferenceServer server, List<ServerMethodDefinition<?, ?>> inference, Executor longTasks) {
         InferenceService service = new InferenceService(server);

@@ -320,9 +320,7 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
         }
     }
 
-    /**
-     * Ends the call, and releases the memory of a request that was not submitted. Returns false if the call has ended.
-     */
+    /** Ends the call, and frees a request that was not submitted. Returns {@code false} if the call has ended. */
     private boolean end() {
         if (!ended.compareAndSet(false, true)) {
             return false;

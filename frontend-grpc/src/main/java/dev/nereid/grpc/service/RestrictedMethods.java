@@ -24,9 +24,7 @@ public final class RestrictedMethods implements ServerInterceptor {
 
     private static final String HEALTH_PREFIX = HealthGrpc.SERVICE_NAME + "/";
 
-    /**
-     * The groups by full method names. The transport has these names, so that the lookup costs a call almost nothing.
-     */
+    /** The groups by full method names, which the transport has, so that the lookup costs a call almost nothing. */
     private static final Map<String, ApiGroup> GROUPS = ofFullNames(Map.ofEntries(
             Map.entry("ServerLive", ApiGroup.HEALTH),
             Map.entry("ServerReady", ApiGroup.HEALTH),

@@ -33,41 +33,21 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
         this.handler = handler;
     }
 
-    /**
-     * Creates a method.
-     *
-     * @param <Q> the type of requests
-     * @param <R> the type of responses
-     * @param method the generated description of the method
-     * @param handler returns the response; throws {@link InferenceException} to fail the call
-     */
+    /** Creates a method. The handler throws {@link InferenceException} to fail the call. */
     static <Q, R> ServerMethodDefinition<?, ?> of(MethodDescriptor<Q, R> method, Function<Q, R> handler) {
         return async(method, request -> CompletableFuture.completedStage(handler.apply(request)));
     }
 
     /**
-     * Creates a method that responds later.
-     *
-     * @param <Q> the type of requests
-     * @param <R> the type of responses
-     * @param method the generated description of the method
-     * @param handler returns the response, without blocking; throws or fails with {@link InferenceException} to fail
-     *     the call
+     * Creates a method that responds later. The handler must not block; it throws or fails with {@link
+     * InferenceException} to fail the call.
      */
     static <Q, R> ServerMethodDefinition<?, ?> async(
             MethodDescriptor<Q, R> method, Function<Q, CompletionStage<R>> handler) {
         return ServerMethodDefinition.create(parsing(method), new UnaryMethod<>(handler));
     }
 
-    /**
-     * Creates a method that responds later, to requests that may contain files.
-     *
-     * @param <Q> the type of requests
-     * @param <R> the type of responses
-     * @param method the generated description of the method
-     * @param handler returns the response, without blocking; throws or fails with {@link InferenceException} to fail
-     *     the call
-     */
+    /** Creates a method like {@link #async}, with requests that may contain files. */
     static <Q, R> ServerMethodDefinition<?, ?> asyncWithFiles(
             MethodDescriptor<Q, R> method, Function<Q, CompletionStage<R>> handler) {
         return ServerMethodDefinition.create(

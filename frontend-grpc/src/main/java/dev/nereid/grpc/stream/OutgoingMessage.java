@@ -22,11 +22,7 @@ sealed interface OutgoingMessage {
      * @param byteSize its memory with the outputs that are sent
      */
     record Response(InferResponse response, boolean isFinal, long byteSize) implements OutgoingMessage {
-        /**
-         * Wraps a response.
-         *
-         * @param shared the request's tensors in shared memory; such outputs are not sent
-         */
+        /** Wraps a response. Outputs in shared memory are not sent. */
         static Response of(InferResponse response, SharedTensors shared) {
             long size = OVERHEAD;
             for (var output : response.outputs()) {

@@ -21,11 +21,7 @@ record PreparedRequest(
         int bytes,
         @Nullable AssembledRequest assembled,
         @Nullable InferenceException error) {
-    /**
-     * Prepares a request. The message is not needed afterwards.
-     *
-     * @param context the context that the requests of the call share
-     */
+    /** Prepares a request in the context of its call. The message is not needed afterwards. */
     static PreparedRequest of(InferMessage message, StreamContext stream, CallContext context) {
         RequestNames names = message.names();
         int bytes = message.bytes().length();

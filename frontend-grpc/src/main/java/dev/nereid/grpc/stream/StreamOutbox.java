@@ -67,19 +67,10 @@ final class StreamOutbox {
         }
     }
 
-    /**
-     * The next message to write and its request.
-     *
-     * @param outgoing the message, owned by the receiver
-     */
+    /** The next message to write, owned by the receiver, and its request. */
     record Entry(StreamedRequest request, OutgoingMessage outgoing) {}
 
-    /**
-     * Unwritten messages and unfinished requests of a closed stream.
-     *
-     * @param waiting the messages that were not written, owned by the receiver
-     * @param requests the unfinished requests
-     */
+    /** Unwritten messages, owned by the receiver, and unfinished requests of a closed stream. */
     record Remainder(List<OutgoingMessage> waiting, List<StreamedRequest> requests) {}
 
     private final StreamLimits limits;
@@ -127,12 +118,7 @@ final class StreamOutbox {
         this.limits = limits;
     }
 
-    /**
-     * Adds a request, in order of arrival.
-     *
-     * @param bytes the memory of its inputs
-     * @return the lane of its responses; empty if the outbox is closed
-     */
+    /** Adds a request, with memory of inputs, in order of arrival; returns its lane, empty if the outbox is closed. */
     Optional<Lane> open(StreamedRequest request, boolean isDecoupled, long bytes) {
         lock.lock();
         try {
@@ -232,11 +218,7 @@ final class StreamOutbox {
         return isReady && (readyLanes.isEmpty() || !orderedWasLast) ? first : readyLanes.peek();
     }
 
-    /**
-     * Decides whether another message is requested from the transport, never two at a time.
-     *
-     * @param isRead whether the client reads written messages
-     */
+    /** Decides whether to request another message, never two at a time; {@code isRead} if the client reads. */
     boolean tryStartRead(boolean isRead) {
         lock.lock();
         try {

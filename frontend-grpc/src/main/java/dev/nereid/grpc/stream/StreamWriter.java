@@ -65,12 +65,7 @@ final class StreamWriter {
     private boolean headersSent;
     private boolean ended;
 
-    /**
-     * Creates a writer.
-     *
-     * @param context the context that the requests of the call share
-     * @param isStrict whether the first error response of a model ends the call
-     */
+    /** Creates a writer. The first error response of a model ends the call if {@code isStrict}. */
     StreamWriter(
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call,
             StreamOutbox outbox,
@@ -105,11 +100,7 @@ final class StreamWriter {
         sentBytes.clear();
     }
 
-    /**
-     * Writes a message, now or later in the order of the outbox.
-     *
-     * @return false if the request or the stream has ended; the caller then keeps the message
-     */
+    /** Writes a message, now or later; returns {@code false} if request or stream has ended: the caller keeps it. */
     boolean offer(StreamOutbox.Lane lane, OutgoingMessage outgoing) {
         if (outgoing instanceof OutgoingMessage.Failure failure
                 && context.isExpired(
@@ -154,10 +145,7 @@ final class StreamWriter {
                         + " fewer requests at a time)");
     }
 
-    /**
-     * Writes the messages that may be written. Then it ends the call if it is done, or requests the next message if
-     * limits allow.
-     */
+    /** Writes messages that may be written; then ends the call if done, or requests the next message within limits. */
     void drain() {
         if (drains.getAndIncrement() == 0) {
             runDrain();

@@ -1,8 +1,4 @@
 package dev.nereid.grpc.wire;
 
-/**
- * A range of bytes of a message. Immutable.
- *
- * @param start the offset of its first byte in the message
- */
+/** A range of bytes, by the offset of its first byte in the message. Immutable. */
 record ByteRange(int start, int length) {}

@@ -22,11 +22,7 @@ public record CallContext(OptionalLong deadlineNanos, ForwardedHeaders headers, 
 
     private static final String TRANSPORT_PREFIX = "grpc-";
 
-    /**
-     * Selects the headers of a gRPC call that become parameters of its requests.
-     *
-     * @param names found in the names of the headers to forward
-     */
+    /** Selects the headers of a gRPC call, by a pattern in their names, that become parameters of its requests. */
     public static ForwardedHeaders forwardedHeaders(Metadata metadata, Pattern names) {
         ForwardedHeaders.Builder forwarded = new ForwardedHeaders.Builder(names);
         for (String name : metadata.keys()) {

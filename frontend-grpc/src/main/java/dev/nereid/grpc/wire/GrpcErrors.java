@@ -50,11 +50,7 @@ public final class GrpcErrors {
                 Status.DEADLINE_EXCEEDED.withDescription("request was cancelled: deadline exceeded"), new Metadata());
     }
 
-    /**
-     * Returns a call that collects its response or error, which is sent later.
-     *
-     * @param onComplete receives the task that sends the response, once it is complete
-     */
+    /** Returns a call that collects its response or error; {@code onComplete} receives the task that sends it. */
     public static <Q, R> ServerCall<Q, R> postponed(ServerCall<Q, R> call, Consumer<Runnable> onComplete) {
         List<Runnable> steps = new ArrayList<>(3);
         return new SimpleForwardingServerCall<>(call) {
@@ -85,10 +81,7 @@ public final class GrpcErrors {
         return InferenceException.clientError("Unable to parse request");
     }
 
-    /**
-     * Returns the error for a message that the transport refuses. It does so while it reads the message, for instance
-     * for its size.
-     */
+    /** Returns the error for a message that the transport refuses while it reads it, for instance for its size. */
     public static InferenceException refused(StatusRuntimeException refusal) {
         String text = refusal.getStatus().getDescription();
         return text == null ? malformed() : new InferenceException(ErrorCode.INVALID_ARGUMENT, text);

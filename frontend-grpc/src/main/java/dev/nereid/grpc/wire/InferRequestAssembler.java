@@ -91,10 +91,7 @@ public final class InferRequestAssembler {
         }
     }
 
-    /**
-     * Counts the heap memory of a message unless it is small. Returns the task that ends the count and releases the
-     * request's memory.
-     */
+    /** Counts a message on the heap unless small; returns the task that ends that and releases the request's memory. */
     private Runnable release(InferMessage message, List<TensorBuffer> owned) {
         Runnable release = release(owned);
         if (message.bytes().length() <= SMALL_BYTES) {

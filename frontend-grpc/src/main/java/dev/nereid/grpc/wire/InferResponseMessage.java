@@ -22,10 +22,7 @@ import java.util.Map;
  * sends the response; readable as long as the response is open.
  */
 public final class InferResponseMessage extends InputStream implements Drainable, KnownLength {
-    /**
-     * The size of the array for copies. The transport accepts heap arrays only; one that fits the first-level cache
-     * makes the extra copy cheap.
-     */
+    /** The size of the array for copies: the transport accepts arrays only. Cheap, as it fits the first-level cache. */
     private static final int CHUNK_BYTES = 16 * 1024;
 
     /** Outputs up to this size are written after the other fields, into the same array. */

@@ -15,11 +15,7 @@ sealed interface InputContent {
         void writeTo(MemorySegment target);
     }
 
-    /**
-     * Data in the layout of tensors.
-     *
-     * @param range the position of the data
-     */
+    /** Data in the layout of tensors, at a range of the message. */
     record Raw(InferMessage.Input input, MessageBytes bytes, ByteRange range) implements Inline {
         @Override
         public long byteSize() {
@@ -45,10 +41,6 @@ sealed interface InputContent {
         }
     }
 
-    /**
-     * Data in shared memory of the client.
-     *
-     * @param lease the lease of the part that holds the input, owned by the holder
-     */
+    /** Data in shared memory of the client, with the lease of its part, owned by the holder. */
     record Shared(InferMessage.Input input, TensorBuffer lease) implements InputContent {}
 }

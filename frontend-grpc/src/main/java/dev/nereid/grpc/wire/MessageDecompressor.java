@@ -51,11 +51,7 @@ public final class MessageDecompressor implements Decompressor {
         this.maxBytes = maxBytes;
     }
 
-    /**
-     * Returns the encodings that the server accepts.
-     *
-     * @param maxBytes the maximum length of a decompressed message
-     */
+    /** Returns the encodings that the server accepts, for decompressed messages of at most {@code maxBytes}. */
     public static DecompressorRegistry registry(int maxBytes) {
         return DecompressorRegistry.emptyInstance()
                 .with(Codec.Identity.NONE, true)
@@ -82,10 +78,7 @@ public final class MessageDecompressor implements Decompressor {
         return body;
     }
 
-    /**
-     * Detaches the compressed message of a transport stream. The caller owns it; {@code null} if it is small or not
-     * compressed.
-     */
+    /** Detaches a stream's compressed message; the caller owns it. {@code null} if it is small or not compressed. */
     public static @Nullable Body detach(InputStream stream) throws IOException {
         CURRENT.remove();
         stream.available();
@@ -172,9 +165,7 @@ public final class MessageDecompressor implements Decompressor {
         }
     }
 
-    /**
-     * Inflates the zlib format. Fails if a dictionary is needed, which would otherwise look like the end of the stream.
-     */
+    /** Inflates the zlib format. Fails if a dictionary is needed, which otherwise looks like the stream's end. */
     private static final class ZlibInput extends InflaterInputStream {
         ZlibInput(InputStream compressed) {
             super(compressed);

@@ -15,11 +15,8 @@ public final class RequestFailures {
     private RequestFailures() {}
 
     /**
-     * Refuses a call before its method sees it. Counts and logs the refusal, and fails the call.
-     *
-     * @param refusals counts the refusal
-     * @param error why the call is refused
-     * @return a listener that ignores what the client sends
+     * Refuses a call before its method sees it: counts and logs the refusal, and fails the call. Returns a listener
+     * that ignores what the client sends.
      */
     public static <Q> ServerCall.Listener<Q> refuse(
             ServerCall<Q, ?> call, Refusals refusals, InferenceException error) {

@@ -34,11 +34,7 @@ public final class RequestHeaderCache {
 
     private final DirectMappedCache<CachedHeader> entries = new DirectMappedCache<>();
 
-    /**
-     * A cached request header: its bytes and the parsed message without tensors. Immutable.
-     *
-     * @param message the message, without tensors
-     */
+    /** A cached request header: its bytes and the parsed message without tensors. Immutable. */
     private record CachedHeader(ByteBuffer bytes, InferMessage message) {
         boolean matches(ByteBuffer other, int length) {
             if (bytes.limit() != length) {

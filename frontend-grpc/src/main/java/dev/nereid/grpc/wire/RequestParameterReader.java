@@ -28,10 +28,7 @@ final class RequestParameterReader {
         return result;
     }
 
-    /**
-     * Says whether the client of a stream requests an empty final response. It has no outputs, and is sent where there
-     * is no other final response.
-     */
+    /** Returns whether a stream's client requests an empty final response, without outputs, if there is no other. */
     static boolean emptyFinalResponse(Map<String, WireParameter> parameters) {
         WireParameter value = parameters.get(EMPTY_FINAL_RESPONSE);
         return value != null && value.bool(EMPTY_FINAL_RESPONSE);

@@ -176,11 +176,7 @@ final class WireReader {
         }
     }
 
-    /**
-     * Reads a length and narrows this reader to that many following bytes.
-     *
-     * @return the argument with which {@link #leave} widens it again
-     */
+    /** Narrows this reader to the length that it reads first; returns the argument for {@link #leave} to widen it. */
     int enter() {
         int length = length();
         int outer = limit;

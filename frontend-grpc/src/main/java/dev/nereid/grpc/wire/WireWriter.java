@@ -16,10 +16,7 @@ final class WireWriter {
     private static final int INITIAL_BYTES = 256;
     private static final int MAX_VARINT_BYTES = 10;
 
-    /**
-     * The maximum length of texts that are written character by character. They are mostly names, and need no array of
-     * their own.
-     */
+    /** The maximum length of texts written character by character: mostly names, which need no array of their own. */
     private static final int SHORT_TEXT = 64;
 
     private static final int MAX_ASCII = 0x7F;
@@ -31,28 +28,17 @@ final class WireWriter {
         this(INITIAL_BYTES);
     }
 
-    /**
-     * Creates an empty writer.
-     *
-     * @param expectedBytes the approximate number of bytes to be written
-     */
+    /** Creates an empty writer for approximately {@code expectedBytes}. */
     WireWriter(int expectedBytes) {
         this(new byte[expectedBytes]);
     }
 
-    /**
-     * Creates an empty writer.
-     *
-     * @param target the array to write to; replaced by a longer one if it is too short
-     */
+    /** Creates an empty writer to an array, which a longer one replaces if it is too short. */
     WireWriter(byte[] target) {
         bytes = target;
     }
 
-    /**
-     * Returns the array that holds the written bytes. The content is from index 0 to {@link #size}, and valid until
-     * more is written.
-     */
+    /** Returns the array with the written bytes from index 0 to {@link #size}, valid until more is written. */
     byte[] array() {
         return bytes;
     }
@@ -100,9 +86,7 @@ final class WireWriter {
         size += encoded.length;
     }
 
-    /**
-     * Writes an ASCII text, one byte for each character. Returns false, and writes nothing, if the text is not ASCII.
-     */
+    /** Writes a text, a byte for each character, if it is ASCII; otherwise writes nothing and returns {@code false}. */
     private boolean ascii(String text) {
         int length = text.length();
         ensure(length);
@@ -133,22 +117,14 @@ final class WireWriter {
         size += count;
     }
 
-    /**
-     * Begins a field that is written piece by piece. It is a message or anything else of this kind.
-     *
-     * @return the position to pass to {@link #end} after the content was written
-     */
+    /** Begins a field, such as a message, that is written in pieces; returns the position to pass to {@link #end}. */
     int begin(int number) {
         tag(number, WireReader.BYTES);
         ensure(1);
         return ++size; // most contents are short enough for a length of one byte
     }
 
-    /**
-     * Ends the field that was begun last and not ended.
-     *
-     * @param start what {@link #begin} returned
-     */
+    /** Ends the last begun and not ended field, at the position that {@link #begin} returned. */
     void end(int start) {
         int length = size - start;
         int gap = varintSize(length) - 1;
