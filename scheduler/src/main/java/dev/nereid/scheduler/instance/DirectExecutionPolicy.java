@@ -61,11 +61,7 @@ public final class DirectExecutionPolicy {
     private final AtomicBoolean trusted = new AtomicBoolean();
     private final AtomicBoolean warned = new AtomicBoolean();
 
-    /**
-     * Begins with the trial of the backend's declaration.
-     *
-     * @param traits the name of the backend, and whether it declares its executions short
-     */
+    /** Begins with the trial of the backend's declaration. */
     public DirectExecutionPolicy(ModelSettings model, ExecutionTraits traits) {
         this.model = model;
         this.backend = traits.backend();

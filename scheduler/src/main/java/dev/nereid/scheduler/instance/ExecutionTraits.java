@@ -36,25 +36,12 @@ public record ExecutionTraits(
     /** The traits of a backend that declares none. */
     public static final ExecutionTraits DEFAULT = new ExecutionTraits("", false, false);
 
-    /**
-     * Creates the traits of a backend with executions that block no device. Its actions run on virtual threads.
-     *
-     * @param backend the backend's name
-     * @param clientMemory whether the backend works in memory of clients
-     * @param shortExecutions whether executions take microseconds and never block
-     */
+    /** Creates the traits of a backend with executions that block no device. Its actions run on virtual threads. */
     public ExecutionTraits(String backend, boolean clientMemory, boolean shortExecutions) {
         this(backend, new AcceptedMemory(clientMemory, AcceptedMemory.HOST.places()), shortExecutions, false);
     }
 
-    /**
-     * Creates the traits of a backend with actions that run on virtual threads.
-     *
-     * @param backend the backend's name
-     * @param accepted the memory in which the backend works
-     * @param shortExecutions whether executions take microseconds and never block
-     * @param blocksDevice whether executions block their GPU
-     */
+    /** Creates the traits of a backend with actions that run on virtual threads. */
     public ExecutionTraits(String backend, AcceptedMemory accepted, boolean shortExecutions, boolean blocksDevice) {
         this(
                 backend,
@@ -67,41 +54,25 @@ public record ExecutionTraits(
                 PluginHandles.Report.NONE);
     }
 
-    /**
-     * Returns the same traits with other callbacks.
-     *
-     * @param changed calls code of the backend outside of its executions
-     */
+    /** Returns the same traits with other callbacks. */
     public ExecutionTraits with(BackendCallbacks changed) {
         return new ExecutionTraits(
                 backend, accepted, shortExecutions, blocksDevice, maxDeferred, lastingThreads, changed, forgotten);
     }
 
-    /**
-     * Returns the same traits with another receiver of reports.
-     *
-     * @param changed receives reports of senders and leases that the backend has forgotten
-     */
+    /** Returns the same traits with another receiver of reports of forgotten senders and leases. */
     public ExecutionTraits with(PluginHandles.Report changed) {
         return new ExecutionTraits(
                 backend, accepted, shortExecutions, blocksDevice, maxDeferred, lastingThreads, callbacks, changed);
     }
 
-    /**
-     * Returns the same traits with another limit on deferred executions.
-     *
-     * @param changed the largest number of deferred executions of an instance; at least 1
-     */
+    /** Returns the same traits with another limit of an instance's deferred executions, at least 1. */
     public ExecutionTraits withMaxDeferred(int changed) {
         return new ExecutionTraits(
                 backend, accepted, shortExecutions, blocksDevice, changed, lastingThreads, callbacks, forgotten);
     }
 
-    /**
-     * Returns the same traits with threads that may end, or not.
-     *
-     * @param changed whether the thread of an instance lasts as long as the instance
-     */
+    /** Returns the same traits with threads that last as long as their instance, or may end. */
     public ExecutionTraits withLastingThreads(boolean changed) {
         return new ExecutionTraits(
                 backend, accepted, shortExecutions, blocksDevice, maxDeferred, changed, callbacks, forgotten);
@@ -123,11 +94,7 @@ public record ExecutionTraits(
         }
     }
 
-    /**
-     * Returns the same traits for a backend that accepts inputs in other places.
-     *
-     * @param kinds the kinds of memory in which inputs may lie
-     */
+    /** Returns the same traits for a backend that accepts inputs in these kinds of memory. */
     public ExecutionTraits withPlaces(Set<MemoryPlace.Kind> kinds) {
         AcceptedMemory changed = new AcceptedMemory(accepted.ofClients(), kinds);
         return new ExecutionTraits(

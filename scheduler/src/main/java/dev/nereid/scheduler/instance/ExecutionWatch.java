@@ -43,13 +43,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
     /** The requests in deferred executions that were reported; replaced as a whole. */
     private volatile Set<DetachedRequests.Detached> deferred = Set.of();
 
-    /**
-     * Creates a watch.
-     *
-     * @param backend finds the threads of the backend
-     * @param executionLimit the time limit of an execution; zero for none
-     * @param loadLimit the time limit of an execution of a warm-up; zero for none
-     */
+    /** Creates a watch with time limits, zero for none; {@code backend} finds the threads of the backend. */
     public ExecutionWatch(
             ModelScope model,
             InstanceThreads threads,
@@ -59,11 +53,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
         this(model, threads::workers, backend, Thread::getStackTrace, executionLimit, loadLimit);
     }
 
-    /**
-     * Creates a watch of some workers.
-     *
-     * @param stacks returns the stack of a thread
-     */
+    /** Creates a watch of some workers. {@code stacks} returns the stack of a thread. */
     ExecutionWatch(
             ModelScope model,
             Supplier<List<InstanceWorker>> workers,
@@ -129,10 +119,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
         }
     }
 
-    /**
-     * Selects the requests of one instance, without the requests of the execution on its thread, which is checked
-     * separately.
-     */
+    /** Selects the requests of one instance but for those of its thread's execution, which is checked separately. */
     private static List<DetachedRequests.Detached> of(InstanceWorker worker, List<DetachedRequests.Detached> requests) {
         ExecutionBatch current = worker.executions().current();
         return requests.stream()

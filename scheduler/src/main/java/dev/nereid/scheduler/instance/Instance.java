@@ -71,13 +71,7 @@ public final class Instance {
                 name, this::checkReady, failure -> log("readiness check of instance failed", failure));
     }
 
-    /**
-     * Creates an instance that always takes batches.
-     *
-     * @param backend executes; closed with the instance
-     * @param rate the limited resources that its executions take
-     * @param placement places the thread of the instance
-     */
+    /** Creates an instance that always takes batches. The backend's object is closed with it. */
     public Instance(String name, Device device, ModelInstance backend, RateProfile rate, ThreadPlacement placement) {
         this(
                 name,
@@ -90,11 +84,7 @@ public final class Instance {
                 requireNonNull(backend, "backend")::close);
     }
 
-    /**
-     * Creates an instance that takes no limited resources and runs anywhere.
-     *
-     * @param backend executes; closed with the instance
-     */
+    /** Creates an instance that takes no limited resources, runs anywhere, and closes the backend's object. */
     public Instance(String name, Device device, ModelInstance backend) {
         this(name, device, backend, RateProfile.NONE, ThreadPlacement.ANYWHERE);
     }
@@ -162,9 +152,7 @@ public final class Instance {
         call("end of sequence failed", () -> backend.sequenceEnded(ended.id(), ended.reason()));
     }
 
-    /**
-     * Notifies the backend that an execution takes longer than its limit. Its errors are logged. Called by any thread.
-     */
+    /** Notifies the backend of an execution over its limit. Its errors are logged. Called by any thread. */
     void executionOverdue() {
         call("report of an overdue execution failed", backend::executionOverdue);
     }

@@ -15,11 +15,7 @@ import org.jspecify.annotations.Nullable;
  * counts.
  */
 public final class InstanceAvailability {
-    /**
-     * A reason why the instance cannot serve.
-     *
-     * @param takes whether it takes batches, which it fails
-     */
+    /** A reason why the instance cannot serve; if it {@code takes} batches, it fails them. */
     private record Problem(String reason, boolean takes) {
         Problem {
             requireNonNull(reason, "reason");
@@ -30,20 +26,12 @@ public final class InstanceAvailability {
 
     private volatile Runnable listener = InstanceAvailability::ignore;
 
-    /**
-     * Keeps batches from the instance. Does not wait.
-     *
-     * @param why the reason, which replaces an earlier one
-     */
+    /** Keeps batches from the instance for a reason, which replaces an earlier one. Does not wait. */
     public void unavailable(String why) {
         set(new Problem(why, false));
     }
 
-    /**
-     * Marks the instance as failing: it takes batches, and fails them. Does not wait.
-     *
-     * @param why the reason, which replaces an earlier one
-     */
+    /** Marks the instance as failing for a reason, which replaces an earlier one: it fails batches. Does not wait. */
     public void failing(String why) {
         set(new Problem(why, true));
     }

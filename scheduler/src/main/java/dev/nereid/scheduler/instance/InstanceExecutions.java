@@ -68,13 +68,7 @@ final class InstanceExecutions {
     /** The last execution that was reported as exceeding its limit; written by the watchdog. */
     private volatile @Nullable ExecutionBatch overdue;
 
-    /**
-     * Creates the executions of a worker.
-     *
-     * @param instances execute the batches
-     * @param policy records how long executions take
-     * @param drain counts the requests that use the instances
-     */
+    /** Creates the executions of a worker. The drain counts the requests that use the instances. */
     InstanceExecutions(
             ExecutionScope scope,
             DeviceInstances instances,
@@ -98,11 +92,7 @@ final class InstanceExecutions {
         this.freeWithoutWork = () -> !limited && !source.hasWork(handle);
     }
 
-    /**
-     * Executes the batch of the handle.
-     *
-     * @param direct whether the thread is not the instance's own
-     */
+    /** Executes the batch of the handle; {@code direct} if the thread is not the instance's own. */
     void execute(boolean direct) {
         handle.rejectExpired();
         tellEnded();
@@ -128,12 +118,7 @@ final class InstanceExecutions {
         }
     }
 
-    /**
-     * Executes a batch on an instance, and completes its requests. An error of a backend fails its execution alone.
-     *
-     * @param clientMemory whether the batch lies in memory of a client
-     * @param direct whether the thread is not the instance's own
-     */
+    /** Executes a batch on an instance, and completes its requests. An error of a backend fails its execution alone. */
     private void run(Instance instance, ExecutionBatch batch, boolean clientMemory, boolean direct) {
         if (!direct) {
             Thread.interrupted(); // left by an earlier execution
@@ -393,11 +378,7 @@ final class InstanceExecutions {
         private volatile int failures;
         private volatile long failedNanos;
 
-        /**
-         * Records the end of an execution.
-         *
-         * @param thrown the throwable of the execution; {@code null} for none
-         */
+        /** Records the end of an execution, and its throwable; {@code null} for none. */
         void ended(@Nullable Throwable thrown, long nowNanos) {
             if (thrown == null) {
                 if (failures > 0) {

@@ -210,11 +210,7 @@ final class InstanceThread {
      * the operating system.
      */
     private static final class PlacedThread extends Thread {
-        /**
-         * Creates a thread that is not started.
-         *
-         * @param task places the thread first
-         */
+        /** Creates a thread that is not started. The task places it first. */
         PlacedThread(Runnable task, String name) {
             super(null, task, name, 0, false);
         }

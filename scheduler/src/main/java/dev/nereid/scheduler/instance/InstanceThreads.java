@@ -84,12 +84,7 @@ public final class InstanceThreads implements Watchdog.Watched {
         this(prefix, fatalErrors, unplaced, Thread::start);
     }
 
-    /**
-     * Creates an empty set.
-     *
-     * @param fatalErrors notified of fatal errors that end a thread
-     * @param starter starts a thread, or throws if it cannot
-     */
+    /** Creates an empty set. {@code starter} starts a thread, or throws if it cannot. */
     InstanceThreads(String prefix, FatalErrorHandler fatalErrors, Executor unplaced, Consumer<Thread> starter) {
         this.unplaced = unplaced;
         this.prefix = prefix;
@@ -264,11 +259,8 @@ public final class InstanceThreads implements Watchdog.Watched {
     }
 
     /**
-     * Waits until retired workers have ended and their instances are closed. Does not wait for a worker that is left to the
-     * end of its sequences. An interrupt ends the wait, and stays set.
-     *
-     * @param nanos how long to wait
-     * @return whether all have ended
+     * Waits for a time until retired workers have ended and their instances are closed; returns whether all have. Does
+     * not wait for a worker that is left to the end of its sequences. An interrupt ends the wait, and stays set.
      */
     public boolean awaitRetired(Predicate<InstanceWorker> these, long nanos) {
         long remaining = nanos;
@@ -317,10 +309,7 @@ public final class InstanceThreads implements Watchdog.Watched {
         snapshot(worker -> true).forEach(one -> one.worker().executions().abandon());
     }
 
-    /**
-     * Starts no more threads, and waits for the end of all. Called when no request is in flight and no request may
-     * come.
-     */
+    /** Starts no more threads, and waits for the end of all. Called when no request is in flight and none may come. */
     public void awaitEnd() {
         lock.lock();
         try {
@@ -331,10 +320,7 @@ public final class InstanceThreads implements Watchdog.Watched {
         snapshot(worker -> !worker.isLost()).forEach(InstanceThread::end);
     }
 
-    /**
-     * Closes the instances that their thread did not close, since it never started or failed to. Called after
-     * {@link #awaitEnd}.
-     */
+    /** Closes the instances whose threads never started or failed to close them. Called after {@link #awaitEnd}. */
     public void close() {
         snapshot(worker -> true).forEach(one -> one.worker().close());
     }

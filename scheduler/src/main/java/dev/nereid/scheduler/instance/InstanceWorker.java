@@ -57,9 +57,7 @@ public final class InstanceWorker implements Runnable {
 
     private final RequestDrain drain;
 
-    /**
-     * The number of deferred executions that were reported as exceeding their limit and go on; written by the watchdog.
-     */
+    /** The number of reported deferred executions that exceed their limit and go on; written by the watchdog. */
     private volatile int overdueDeferred;
 
     /** {@code true} if the instances are warm. Confined to the worker's own threads, of which one follows the other. */
@@ -79,14 +77,7 @@ public final class InstanceWorker implements Runnable {
     /** {@code true} if the thread that executes will not return from the backend. */
     private volatile boolean lost;
 
-    /**
-     * Creates a worker and registers it with the queue.
-     *
-     * @param instances execute the batches
-     * @param policy records how long executions take
-     * @param maxDeferred the largest number of deferred executions
-     * @param warmup runs before the first batch
-     */
+    /** Creates a worker and registers it with the queue. The warm-up runs before the first batch. */
     public InstanceWorker(
             ExecutionScope scope,
             DeviceInstances instances,
@@ -267,11 +258,7 @@ public final class InstanceWorker implements Runnable {
         source.addUnstarted(handle, starter);
     }
 
-    /**
-     * Completes the requests that need the thread that could not be started. Called by the starter.
-     *
-     * @param error returns the error of a request
-     */
+    /** Completes, for the starter, the requests that need the thread that could not be started, with their errors. */
     void startFailed(Function<ScheduledRequest, InferenceException> error) {
         try {
             completeTaken(error);

@@ -13,21 +13,14 @@ import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Checks whether a model can serve: it can while one of its instances can serve. Immutable; safe for use by any thread.
- */
+/** Checks whether a model can serve: while one of its instances can. Immutable; safe for use by any thread. */
 public final class ModelReadiness {
     private final InstanceThreads threads;
     private final LongSupplier nanoTime;
     private final Timer timer;
     private final FatalErrorHandler fatalErrors;
 
-    /**
-     * Creates the check of a model.
-     *
-     * @param timer limits the checks of instances
-     * @param fatalErrors handles errors of checks after which the process may not be able to serve
-     */
+    /** Creates the check of a model. The timer limits the checks of instances. */
     public ModelReadiness(InstanceThreads threads, LongSupplier nanoTime, Timer timer, FatalErrorHandler fatalErrors) {
         this.fatalErrors = fatalErrors;
         this.threads = threads;
@@ -78,11 +71,7 @@ public final class ModelReadiness {
                 .orElseGet(() -> instance.readiness().begin(nanoTime, timer, fatalErrors));
     }
 
-    /**
-     * Returns the first of several results that is ready.
-     *
-     * @param reason the result if none is ready; {@code null} for the result of the first
-     */
+    /** Returns the first ready result of several; else {@code reason}, or the first's if that is {@code null}. */
     private static CompletionStage<Readiness> any(
             List<CompletableFuture<Readiness>> pending, @Nullable Readiness reason) {
         CompletableFuture<Readiness> any = new CompletableFuture<>();

@@ -20,11 +20,7 @@ final class RateLimitPermitAcquirer {
         this.source = source;
     }
 
-    /**
-     * Waits for a batch, and then for a permit.
-     *
-     * @return {@code false} if the instance has no more work, ever
-     */
+    /** Waits for a batch, and then for a permit; returns {@code false} if the instance has no more work, ever. */
     boolean await(InstanceHandle handle) {
         if (!instances.permits().isRequested() && !source.awaitWork(handle)) {
             return false;

@@ -41,12 +41,7 @@ final class ReadinessCheck {
 
     private final AtomicReference<State> state = new AtomicReference<>(new State(null, Readiness.READY));
 
-    /**
-     * Creates the check of an instance.
-     *
-     * @param check begins a check of the backend
-     * @param log receives throwables that a backend must not throw
-     */
+    /** Creates the check of an instance. {@code log} receives throwables that a backend must not throw. */
     ReadinessCheck(String instance, Supplier<CompletionStage<Void>> check, Consumer<Throwable> log) {
         this.instance = instance;
         this.check = check;

@@ -25,9 +25,7 @@ final class TakenRequests {
         this.taken = handle.taken();
     }
 
-    /**
-     * Counts the requests as users of the instance, even without a client: a sender of theirs may outlive the batch.
-     */
+    /** Counts requests, even without a client, as users of the instance: a sender of theirs may outlive the batch. */
     void use(RequestDrain users) {
         users.register(taken.size()); // before the requests are marked, whose end is counted from then on
         for (int i = 0; i < taken.size(); i++) {

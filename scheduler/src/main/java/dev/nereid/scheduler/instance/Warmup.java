@@ -52,12 +52,7 @@ public final class Warmup {
     private final AtomicReference<@Nullable Outcome> outcome = new AtomicReference<>();
     private final List<Runnable> onFailure = new CopyOnWriteArrayList<>();
 
-    /**
-     * Creates a warm-up.
-     *
-     * @param samples the samples that each instance executes, in this order
-     * @param threads the number of threads that warm instances up
-     */
+    /** Creates a warm-up of a number of threads, with samples that each instance executes in this order. */
     public Warmup(ExecutionScope scope, List<Sample> samples, int threads) {
         this.scope = scope;
         this.samples = samples;
@@ -75,12 +70,7 @@ public final class Warmup {
         onFailure.add(action);
     }
 
-    /**
-     * Runs the part of one thread, and waits for the others.
-     *
-     * @param part places the thread and calls {@link #warm} for each of its instances
-     * @return whether all instances are warm
-     */
+    /** Runs one thread's part, which calls {@link #warm}, and waits for the others; returns whether all are warm. */
     boolean run(Runnable part) {
         try {
             part.run();
@@ -157,11 +147,7 @@ public final class Warmup {
         }
     }
 
-    /**
-     * Executes all samples on an instance. Stops when one of them fails here or on another instance.
-     *
-     * @param instance executes a batch
-     */
+    /** Executes all samples on an instance. Stops when one of them fails here or on another instance. */
     void warm(String name, Consumer<ExecutionBatch> instance) {
         for (Sample sample : samples) {
             for (int i = 1; i <= sample.executions() && !hasFailed(); i++) {
@@ -192,11 +178,7 @@ public final class Warmup {
         }
     }
 
-    /**
-     * Creates the requests of a sample and their batch. On a failure, the memory of all requests is released.
-     *
-     * @return {@code null} if the sample has no requests
-     */
+    /** Creates a sample's requests and batch; {@code null} for no requests. On a failure, all memory is released. */
     private @Nullable ExecutionBatch batch(Sample sample, ExecutionScope uncounted, Errors errors) {
         List<CheckedRequest> checked = sample.batch().get();
         List<ScheduledRequest> requests = new ArrayList<>();

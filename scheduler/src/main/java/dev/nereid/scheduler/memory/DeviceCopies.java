@@ -164,11 +164,7 @@ public final class DeviceCopies {
         }
     }
 
-    /**
-     * Returns the first bytes of a tensor as a tensor of bytes in the same place.
-     *
-     * @param byteSize at most its size
-     */
+    /** Returns the first bytes of a tensor, at most its size, as a tensor of bytes in the same place. */
     public static Tensor bytesOf(Tensor tensor, long byteSize) {
         Tensor bytes =
                 Tensor.of(DataType.UINT8, Shape.of(byteSize), tensor.data().asSlice(0, byteSize), tensor.place());

@@ -16,22 +16,13 @@ public final class InputLease implements Runnable {
     /** Runs at the end; set before another thread has the lease. */
     private Runnable onEnd = () -> {};
 
-    /**
-     * Takes over references.
-     *
-     * @param release releases the request, one reference to which is taken over
-     * @param added the memory of the added inputs, one reference to each of which is taken over
-     */
+    /** Takes over references: one by {@code release} to the request, and one to the memory of each added input. */
     public InputLease(Runnable release, List<ReferenceCountedMemory> added) {
         this.release = release;
         this.added = added;
     }
 
-    /**
-     * Sets the action that runs at the end, before the release. Called before another thread has the lease.
-     *
-     * @param action the action, which is short
-     */
+    /** Sets the short action that runs at the end, before the release. Called before another thread has the lease. */
     public void onEnd(Runnable action) {
         onEnd = action;
     }
@@ -45,11 +36,7 @@ public final class InputLease implements Runnable {
         end(() -> {});
     }
 
-    /**
-     * Ends the lease, unless it is ended.
-     *
-     * @param before runs before the release: a thread that sees the memory released sees the effects of the action
-     */
+    /** Ends the lease, unless ended, after an action: a thread that sees the memory released sees its effects. */
     public void end(Runnable before) {
         if (ended.compareAndSet(false, true)) {
             try {

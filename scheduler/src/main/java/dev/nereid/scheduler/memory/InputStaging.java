@@ -27,13 +27,7 @@ public final class InputStaging {
     private final AcceptedMemory accepted;
     private final Device device;
 
-    /**
-     * Creates the staging of one instance.
-     *
-     * @param memory where copies are made
-     * @param model the name of the model, for errors
-     * @param accepted the memory in which the backend works
-     */
+    /** Creates the staging of one instance. The model's name is for errors; copies are made in {@code memory}. */
     public InputStaging(TensorMemory memory, String model, AcceptedMemory accepted, Device device) {
         this.memory = memory;
         this.model = model;
@@ -118,16 +112,11 @@ public final class InputStaging {
     }
 
     /**
-     * Inputs of one request as its backend sees them. Immutable; owned by the request, which closes it when its inputs
-     * are freed.
-     *
-     * @param inputs the inputs in their order
-     * @param copies the memory of the moved inputs
+     * Inputs of one request in order, as its backend sees them, with the copies of the moved ones. Immutable; owned by
+     * the request, which closes it when its inputs are freed.
      */
     public record Staged(List<NamedTensor> inputs, List<TensorBuffer> copies) implements AutoCloseable {
-        /**
-         * Returns these inputs, which were moved after some of them had been moved before; they own all copies.
-         */
+        /** Returns these inputs, moved after some of them had been moved before; they own all copies. */
         public Staged after(Staged before) {
             if (copies.isEmpty()) {
                 return before;

@@ -30,13 +30,7 @@ public final class OutputFences {
     /** An output with a fence that has not been awaited. */
     private record Pending(ServerFence fence, Tensor output, ReferenceCountedMemory memory) {}
 
-    /**
-     * Adds a pending output.
-     *
-     * @param output the output, with the fence of the backend
-     * @param memory the memory of the output, retained here
-     * @return the output with the server's fence
-     */
+    /** Adds a pending output with the backend's fence, and retains its memory; returns it with the server's fence. */
     public Tensor add(Tensor output, ReferenceCountedMemory memory) {
         ServerFence passed = new ServerFence(output.fence().orElseThrow());
         Tensor fenced = output.withFence(passed);
@@ -46,10 +40,8 @@ public final class OutputFences {
     }
 
     /**
-     * Waits for all fences, however long that takes, and releases the memory. All memory that the devices use must stay
-     * as long. Called once.
-     *
-     * @return whether all fences succeeded
+     * Waits for all fences, however long that takes, and releases the memory; returns whether all succeeded. All memory
+     * that the devices use must stay as long. Called once.
      */
     public boolean await() {
         boolean succeeded = true;

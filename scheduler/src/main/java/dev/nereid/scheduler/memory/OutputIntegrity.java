@@ -36,12 +36,7 @@ public final class OutputIntegrity {
 
     private volatile String changedOutput = "";
 
-    /**
-     * Creates the check of a model.
-     *
-     * @param stacks reads the stacks of threads in code of the backend, for the log
-     * @param interval one response in this many is checked; 0 for none
-     */
+    /** Creates the check of one response in {@code interval}; 0 for none. {@code stacks} of the backend are logged. */
     public OutputIntegrity(ModelSettings model, Supplier<@Nullable Throwable> stacks, int interval) {
         this.model = model;
         this.stacks = stacks;
@@ -67,13 +62,7 @@ public final class OutputIntegrity {
         return true;
     }
 
-    /**
-     * Begins the check of a response.
-     *
-     * @param id the client's id of the request
-     * @param instance the name of the instance that executes it
-     * @return the end of the check, to be run before their memory is released
-     */
+    /** Begins the check of a response; returns its end, to be run before the memory of the outputs is released. */
     public Runnable begin(List<NamedTensor> outputs, String id, String instance) {
         int[] sums = new int[outputs.size()];
         for (int i = 0; i < sums.length; i++) {

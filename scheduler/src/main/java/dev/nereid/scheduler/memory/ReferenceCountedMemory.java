@@ -45,11 +45,7 @@ public final class ReferenceCountedMemory {
         references.incrementAndGet();
     }
 
-    /**
-     * Adds a reference; called by any thread.
-     *
-     * @return {@code false} if none was left
-     */
+    /** Adds a reference; returns {@code false} if none was left. Called by any thread. */
     public boolean tryRetain() {
         int count = references.get();
         while (count > 0 && !references.compareAndSet(count, count + 1)) {

@@ -28,31 +28,18 @@ public final class StateBuffer {
 
     /** The value of one sequence. */
     public record Row(StateBuffer buffer, int index) {
-        /**
-         * Adds a sequence, while it is in use.
-         *
-         * @return whether it is the first one
-         */
+        /** Adds a sequence, while it is in use; returns whether it is the first one. */
         public boolean add(Member member) {
             return buffer.add(index, member);
         }
 
-        /**
-         * Removes the sequence.
-         *
-         * @return whether it was the last one
-         */
+        /** Removes the sequence; returns whether it was the last one. */
         public boolean remove(boolean used) {
             return buffer.remove(index, used);
         }
     }
 
-    /**
-     * Values that lie in order.
-     *
-     * @param data their memory, in the buffer
-     * @param copied the number of values that were copied to rows of null requests
-     */
+    /** Values that lie in order in the buffer; {@code copied} of them were copied to rows of null requests. */
     public record InOrder(MemorySegment data, MemoryPlace place, int copied) {}
 
     private final Tensor whole;

@@ -141,8 +141,6 @@ public final class ZeroMemory {
     /**
      * Retains a block of a size, which is normally {@linkplain #reserve reserved}. If it was freed meanwhile and the
      * tensor memory is full now, the block lies outside of the tensor memory, so that no execution fails for it.
-     *
-     * @param byteSize the size of the largest tensor of zeros that is needed
      */
     public Use use(long byteSize) {
         Use present = find(byteSize);
