@@ -27,12 +27,7 @@ public final class BatchSource implements WorkSource {
     private final Batcher batcher;
     private final IdleInstances idleInstances;
 
-    /**
-     * Creates a source without instances.
-     *
-     * @param lock may guard other sources too
-     * @param batcher used by this source alone
-     */
+    /** Creates a source without instances. The lock may guard other sources, too; no other uses the batcher. */
     public BatchSource(QueueLock lock, Batcher batcher, LongSupplier nanoTime) {
         this(lock, batcher, new IdleInstances(lock, batcher), nanoTime);
     }

@@ -47,12 +47,7 @@ public interface Batcher {
     /** Returns the maximum number of batches that the waiting requests make. */
     long batches();
 
-    /**
-     * Moves a batch to an instance, if there is one.
-     *
-     * @param handle receives the begun requests, and the expired ones
-     * @return the time at the return
-     */
+    /** Moves a batch, if any, of begun requests to an instance, and expired ones; returns the time at the return. */
     long take(InstanceHandle handle, long now);
 
     /**
@@ -75,11 +70,7 @@ public interface Batcher {
         return true;
     }
 
-    /**
-     * Defers the wake-up of an instance while a batch is being formed without the lock.
-     *
-     * @return whether one is
-     */
+    /** Defers the wake-up of an instance while a batch is formed without the lock; returns whether one is. */
     default boolean defersWakeup() {
         return false;
     }
@@ -90,11 +81,7 @@ public interface Batcher {
     /** Returns whether requests wait, or may be added or rescheduled. */
     boolean mayHaveWork();
 
-    /**
-     * Adds no more to an instance that is retired.
-     *
-     * @return whether it may still take batches that are bound to it
-     */
+    /** Adds no more to a retired instance; returns whether it may still take batches that are bound to it. */
     default boolean retire(InstanceHandle handle) {
         return false;
     }
@@ -106,10 +93,8 @@ public interface Batcher {
     List<ScheduledRequest> removeWaiting();
 
     /**
-     * Removes an instance.
-     *
-     * @param isLast whether it was the last one of its source
-     * @return the requests that no remaining instance can execute; the caller completes them
+     * Removes an instance, the last of its source if {@code isLast}; returns the requests that no remaining one can
+     * execute, to be completed by the caller.
      */
     List<ScheduledRequest> deregister(InstanceHandle handle, boolean isLast);
 

@@ -25,11 +25,7 @@ public final class Deadline<T> {
     /** The index in the heap; maintained by the heap, below 0 outside of it. */
     int index = -1;
 
-    /**
-     * Creates a deadline.
-     *
-     * @param nanos the first nanosecond at which the request is expired, on the scale of the clock
-     */
+    /** Creates a deadline; {@code nanos} is the first nanosecond at which it is expired, on the scale of the clock. */
     public Deadline(T waiting, Cause cause, long nanos) {
         this.waiting = waiting;
         this.cause = cause;

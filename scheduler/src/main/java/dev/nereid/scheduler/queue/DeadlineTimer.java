@@ -14,9 +14,7 @@ import org.jspecify.annotations.Nullable;
 public final class DeadlineTimer {
     private final Timeout timeout;
 
-    /**
-     * {@code true} if a thread schedules the timeout, or did so and it has not fired. Guarded by the lock of the queue.
-     */
+    /** {@code true} if a thread schedules or scheduled the timeout, until it fires. Guarded by the queue's lock. */
     private boolean reserved;
 
     /** The time of that schedule, if any; guarded by the lock of the queue. */
@@ -25,11 +23,7 @@ public final class DeadlineTimer {
     /** {@code true} if a schedule has failed, so that the next deadline is scheduled in any case. */
     private volatile boolean failed;
 
-    /**
-     * Creates a timeout.
-     *
-     * @param action handles expired requests, and calls {@link #onTimeout} first
-     */
+    /** Creates a timeout. The action handles expired requests, and calls {@link #onTimeout} first. */
     public DeadlineTimer(Timer timer, Runnable action) {
         this.timeout = timer.newTimeout(action);
     }

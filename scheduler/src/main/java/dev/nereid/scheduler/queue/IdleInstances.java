@@ -151,9 +151,7 @@ final class IdleInstances {
         return leader == null && woken == 0 && idle != null && !idle.placed;
     }
 
-    /**
-     * Removes and returns the instance that became idle last. Called only if one {@linkplain #mayRunDirectly may run}.
-     */
+    /** Removes and returns the last one to become idle. Called only if one {@linkplain #mayRunDirectly may run}. */
     InstanceHandle acquireIdle() {
         InstanceHandle acquired = requireNonNull(idle);
         idle = acquired.idleBefore;
@@ -317,9 +315,7 @@ final class IdleInstances {
         takeBack(handle);
     }
 
-    /**
-     * Makes the calling thread the own thread of an instance without one; waits while another thread uses the instance.
-     */
+    /** Makes the caller the own thread of an instance without one; waits while another thread uses the instance. */
     private void takeBack(InstanceHandle handle) {
         handle.thread = Thread.currentThread();
         if (handle.blocked || isIdle(handle)) {
@@ -414,10 +410,7 @@ final class IdleInstances {
         }
     }
 
-    /**
-     * Returns the idle instance with the fewest deferred executions, then the lowest load. Among equals it is the last one
-     * to become idle.
-     */
+    /** Returns the idle instance with the fewest deferred executions, then lowest load, then the least idle time. */
     private static InstanceHandle first(InstanceHandle idle) {
         InstanceHandle first = idle;
         for (InstanceHandle handle = idle.idleBefore; handle != null; handle = handle.idleBefore) {
@@ -461,10 +454,8 @@ final class IdleInstances {
     }
 
     /**
-     * Wakes an instance that takes no more work, if it waits. An instance without a thread is removed instead: it is
-     * not woken any more.
-     *
-     * @return whether it waited
+     * Wakes an instance that takes no more work, if it waits; returns whether it did. An instance without a thread is
+     * removed instead: it is not woken any more.
      */
     boolean release(InstanceHandle handle) {
         if (handle.thread != null) {
@@ -524,9 +515,7 @@ final class IdleInstances {
         handle.waiting = false;
     }
 
-    /**
-     * Waits for work. The instance waits as the leader for a limited time if there is none, or else until it is woken.
-     */
+    /** Waits for work: as the leader for a limited time if there is none, or else until the instance is woken. */
     void await(InstanceHandle handle, long now) {
         if (lock.runLater()) { // before the instance waits: an action may fail
             return;

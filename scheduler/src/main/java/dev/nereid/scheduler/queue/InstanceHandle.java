@@ -41,20 +41,14 @@ public final class InstanceHandle implements OfferResult {
     /** {@code true} if a thread is about to start the instance's own thread, and owns the handle; guarded likewise. */
     boolean starting;
 
-    /**
-     * {@code true} if the instance's own thread waits and is not woken, or is to be started when woken; guarded
-     * likewise.
-     */
+    /** {@code true} if its own thread waits and is not woken, or is to be started when woken; guarded likewise. */
     boolean waiting;
 
     /** The instance that became idle before this one and still is. Present if this one is idle; guarded likewise. */
     @Nullable
     InstanceHandle idleBefore;
 
-    /**
-     * {@code true} if only the instance's own thread may run it, since it is placed. Set before the instance first
-     * waits.
-     */
+    /** {@code true} if only its own thread may run it, since it is placed. Set before the instance first waits. */
     boolean placed;
 
     /** {@code true} if the instance takes no more batches; guarded by the lock of the queue. */
@@ -100,12 +94,7 @@ public final class InstanceHandle implements OfferResult {
     /** The sequences that ended; filled by the source, emptied by the instance. */
     private final List<EndedSequence> ended = new ArrayList<>(0);
 
-    /**
-     * Creates a handle, for a source of batches.
-     *
-     * @param directRun runs the instance on the thread that acquired it
-     * @param load the load of the instance by the rate limiter
-     */
+    /** Creates a handle, for a source of batches. {@code directRun} runs the instance on the acquiring thread. */
     public InstanceHandle(Runnable directRun, LongSupplier load) {
         this.directRun = directRun;
         this.load = load;
@@ -142,11 +131,7 @@ public final class InstanceHandle implements OfferResult {
         maxDeferred = Math.min(maxDeferred, limit);
     }
 
-    /**
-     * Permits the instance's own thread to end while there is no work.
-     *
-     * @param start starts the thread again, like the starter in {@link WorkSource#addUnstarted}
-     */
+    /** Permits the own thread to end without work; {@code start} is as in {@link WorkSource#addUnstarted}. */
     public void restartBy(Runnable start) {
         starter = start;
     }

@@ -17,11 +17,7 @@ public interface ModelQueue extends RequestIntake {
 
     void endHold();
 
-    /**
-     * Returns whether a sequence lives here: further requests of it may come.
-     *
-     * @return {@code false} for a model without sequences
-     */
+    /** Returns whether a sequence lives here: further requests of it may come. Never for a model without sequences. */
     default boolean hasSequence(Sequence.Id id) {
         return false;
     }
@@ -45,20 +41,12 @@ public interface ModelQueue extends RequestIntake {
         return false;
     }
 
-    /**
-     * Returns whether any sequence lives here.
-     *
-     * @return {@code false} for a model without sequences
-     */
+    /** Returns whether any sequence lives here; never for a model without sequences. */
     default boolean hasSequences() {
         return false;
     }
 
-    /**
-     * Returns the numbers of sequences.
-     *
-     * @return empty for a model without sequences
-     */
+    /** Returns the numbers of sequences; empty for a model without sequences. */
     default Optional<SequenceUse> sequenceUse() {
         return Optional.empty();
     }

@@ -56,11 +56,7 @@ final class PriorityLevels implements QueueView {
         return needingInstanceThread;
     }
 
-    /**
-     * Returns the level of a request.
-     *
-     * @param requested the level that the request specifies
-     */
+    /** Returns the level of a request that specifies {@code requested}. */
     PriorityLevel level(long requested) {
         long number = policy.level(requested);
         if (recent.number() != number) {

@@ -32,12 +32,7 @@ public record PriorityPolicy(
         return Long.compareUnsigned(levels, 1) <= 0;
     }
 
-    /**
-     * Returns the level of a request.
-     *
-     * @param requested the level that the request specifies; 0 for none
-     * @return the effective level; 0 without levels
-     */
+    /** Returns the effective level of a request that specifies a level, or 0 for none; 0 without levels. */
     public long level(long requested) {
         if (levels == 0) {
             return 0;
@@ -45,11 +40,7 @@ public record PriorityPolicy(
         return isLevel(requested, levels) ? requested : defaultLevel;
     }
 
-    /**
-     * Returns the policy of a level.
-     *
-     * @param level a level as returned by {@link #level}
-     */
+    /** Returns the policy of a level as returned by {@link #level}. */
     public QueuePolicy policy(long level) {
         return levels == 0 ? defaultPolicy : byLevel.getOrDefault(level, defaultPolicy);
     }

@@ -32,12 +32,7 @@ final class QueueEntry implements Rescheduler.Position, EqualInputs.Candidate {
     @Nullable
     Deadline<QueueEntry> deadline;
 
-    /**
-     * Creates an entry that is not in the queue.
-     *
-     * @param content the result of {@link EqualInputs#content} for the request
-     * @param remover removes an entry from the queue, if it is there
-     */
+    /** Creates an entry, not in the queue, with the result of {@link EqualInputs#content}; the remover removes it. */
     QueueEntry(ScheduledRequest request, byte @Nullable [] content, Consumer<QueueEntry> remover) {
         this.request = request;
         this.content = content;

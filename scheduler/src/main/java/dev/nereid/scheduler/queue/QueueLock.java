@@ -77,11 +77,7 @@ public final class QueueLock extends ReentrantLock {
         }
     }
 
-    /**
-     * Releases the lock, sleeps, and takes the lock again, like {@link #sleep(Object)}, for a limited time.
-     *
-     * @param nanos the maximum time, above 0
-     */
+    /** Releases the lock, sleeps, and takes it again, as {@link #sleep(Object)} does, for a limited time above 0. */
     boolean sleep(Object blocker, long nanos) {
         if (runLater()) {
             return false;
@@ -96,10 +92,8 @@ public final class QueueLock extends ReentrantLock {
     }
 
     /**
-     * Runs the waiting actions without the lock. They are not run right before the sleep: an action that waits for
-     * something would use up the wake-up of the thread.
-     *
-     * @return whether there were any
+     * Runs the waiting actions without the lock; returns whether there were any. They are not run right before the
+     * sleep: an action that waits for something would use up the wake-up of the thread.
      */
     boolean runLater() {
         if (later.isEmpty()) {

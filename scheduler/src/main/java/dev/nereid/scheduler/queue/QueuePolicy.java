@@ -50,11 +50,7 @@ public record QueuePolicy(TimeoutAction action, long defaultTimeoutNanos, boolea
         return defaultTimeoutNanos == 0 ? requested : Math.min(requested, defaultTimeoutNanos);
     }
 
-    /**
-     * Returns whether one more request may wait.
-     *
-     * @param waiting the number of waiting requests
-     */
+    /** Returns whether one more request may wait beside the waiting ones. */
     public boolean admits(long waiting) {
         return maxQueueSize == 0 || waiting < maxQueueSize;
     }

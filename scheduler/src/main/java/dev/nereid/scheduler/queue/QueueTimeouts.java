@@ -39,11 +39,7 @@ final class QueueTimeouts {
         }
     }
 
-    /**
-     * Removes expired requests, or delays them if their policy says so.
-     *
-     * @param expired receives the deadlines of the removed requests, to be rejected outside of the lock
-     */
+    /** Removes expired requests, to be rejected outside of the lock, or delays them if their policy says so. */
     void expire(long nowNanos, List<Deadline<QueueEntry>> expired) {
         for (Deadline<QueueEntry> deadline = deadlines.peek();
                 deadline != null && deadline.isPast(nowNanos);

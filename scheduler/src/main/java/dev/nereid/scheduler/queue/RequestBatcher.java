@@ -20,9 +20,7 @@ import org.jspecify.annotations.Nullable;
  * and deadlines apply meanwhile.
  */
 final class RequestBatcher implements Batcher {
-    /**
-     * Limits how often a batch is formed again while the queue changes. The last time, at least one request is taken.
-     */
+    /** Limits how often a batch is formed again as the queue changes. The last time, at least one request is taken. */
     private static final int MAX_FORMINGS = 16;
 
     private final Lock lock;
@@ -43,13 +41,7 @@ final class RequestBatcher implements Batcher {
     /** The number of requests that have to wait before the first batch is taken. It is 0 without a hold. */
     private int held;
 
-    /**
-     * Creates a batcher.
-     *
-     * @param lock the lock of the queue
-     * @param planner decides which requests make a batch
-     * @param strategy forms batches by the model's batching strategy; {@code null} if there is none
-     */
+    /** Creates a batcher. {@code strategy} is the model's batching strategy; {@code null} if there is none. */
     RequestBatcher(
             Lock lock,
             BatchPlanner planner,
@@ -205,9 +197,7 @@ final class RequestBatcher implements Batcher {
         return !handle.taken.isEmpty();
     }
 
-    /**
-     * Takes a batch that the batching strategy forms. Expired requests go before it, since the strategy may be slow.
-     */
+    /** Takes a batch of the batching strategy. Expired requests go before it, since the strategy may be slow. */
     private void form(StrategyBatcher batcher, InstanceHandle handle) {
         boolean again = handle.expired.isEmpty();
         int formings = 0;

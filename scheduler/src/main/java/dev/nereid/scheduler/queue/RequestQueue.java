@@ -47,15 +47,7 @@ public final class RequestQueue implements ModelQueue {
     @GuardedBy("lock")
     private final UnqueuedBatch unqueued;
 
-    /**
-     * Creates an empty queue.
-     *
-     * @param planner decides which requests make a batch
-     * @param priorities the priority levels of the model
-     * @param equalInputs decides which requests may share a batch
-     * @param timer one of its timeouts is held until the queue is closed
-     * @param strategy forms batches by the model's batching strategy; {@code null} if there is none
-     */
+    /** Creates an empty queue. Holds one of the timer's timeouts until the close; {@code null} for no strategy. */
     public RequestQueue(
             BatchPlanner planner,
             PriorityPolicy priorities,
@@ -93,10 +85,8 @@ public final class RequestQueue implements ModelQueue {
     }
 
     /**
-     * Delays all batches until a number of requests wait, once. A stop ends the hold. Called before the first request
-     * is offered.
-     *
-     * @param number the number of requests; 0 for no hold
+     * Delays all batches until a number of requests wait, once; 0 for no hold. A stop ends the hold. Called before the
+     * first request is offered.
      */
     public void hold(int number) {
         lock.lock();

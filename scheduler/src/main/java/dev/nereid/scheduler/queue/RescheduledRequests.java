@@ -36,11 +36,7 @@ final class RescheduledRequests {
     @GuardedBy("lock")
     private final IdleInstances idleInstances;
 
-    /**
-     * Creates the object for one queue.
-     *
-     * @param remover removes an entry from the queue, if it is there
-     */
+    /** Creates the object for one queue. {@code remover} removes an entry from the queue, if it is there. */
     RescheduledRequests(
             QueueLock lock,
             RequestBatcher batcher,

@@ -22,12 +22,7 @@ final class UnqueuedBatch implements QueueView {
     private List<ScheduledRequest> offered = List.of();
     private int index;
 
-    /**
-     * Creates the object for one queue.
-     *
-     * @param priorities the priority levels of the model
-     * @param joinsAll whether any requests of the model may share a batch
-     */
+    /** Creates the object for one queue. {@code joinsAll} is set if any requests may share a batch. */
     UnqueuedBatch(PriorityPolicy priorities, boolean joinsAll, RequestBatcher batcher, IdleInstances idleInstances) {
         this.policy = priorities.defaultPolicy();
         this.possible = joinsAll && priorities.levels() == 0 && policy.maxQueueSize() == 0;
@@ -35,11 +30,7 @@ final class UnqueuedBatch implements QueueView {
         this.idleInstances = idleInstances;
     }
 
-    /**
-     * Passes requests to an idle instance.
-     *
-     * @return the handle of the instance with its batch; {@code null} if they have to be queued
-     */
+    /** Passes requests to an idle instance; returns its handle with the batch, {@code null} to queue them. */
     @Nullable
     InstanceHandle pass(List<ScheduledRequest> requests) {
         if (!possible || !batcher.takesAtOnce() || !idleInstances.mayRunDirectly() || !arePlain(requests)) {

@@ -43,11 +43,7 @@ final class WaitingRequests {
         return levels.needingInstanceThread() > 0;
     }
 
-    /**
-     * Adds a request.
-     *
-     * @return whether its priority level had capacity
-     */
+    /** Adds a request; returns whether its priority level had capacity. */
     boolean add(QueueEntry entry) {
         ScheduledRequest request = entry.request();
         PriorityLevel level = levels.level(request.checked().options().priority());
@@ -66,11 +62,7 @@ final class WaitingRequests {
         timeouts.start(entry, QueuePolicy.NONE);
     }
 
-    /**
-     * Removes a request, if it is in the queue.
-     *
-     * @return whether it was
-     */
+    /** Removes a request; returns whether it was in the queue. */
     boolean remove(QueueEntry entry) {
         PriorityLevel level = entry.level;
         if (level == null) {

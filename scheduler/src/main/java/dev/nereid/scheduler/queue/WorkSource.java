@@ -128,10 +128,6 @@ public interface WorkSource {
      */
     void lose(InstanceHandle handle);
 
-    /**
-     * Deregisters an instance.
-     *
-     * @return the requests that no remaining instance can execute, to be completed by the caller
-     */
+    /** Deregisters an instance; returns the requests that no other can execute, to be completed by the caller. */
     List<ScheduledRequest> deregister(InstanceHandle handle);
 }

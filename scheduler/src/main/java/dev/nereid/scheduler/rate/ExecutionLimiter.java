@@ -6,11 +6,7 @@ import dev.nereid.spi.Device;
 public interface ExecutionLimiter {
     ExecutionLimiter OFF = new NoLimit();
 
-    /**
-     * Returns whether there are limits.
-     *
-     * @return {@code false} if registrations grant every permit at once
-     */
+    /** Returns whether there are limits; without any, registrations grant every permit at once. */
     boolean isLimiting();
 
     /**

@@ -8,11 +8,7 @@ package dev.nereid.scheduler.rate;
  * {@link #release} or {@link #releaseUnused}. Exactly one of these follows every grant.
  */
 public interface RateLimitRegistration extends AutoCloseable {
-    /**
-     * Returns whether permits have to be requested.
-     *
-     * @return {@code false} if the other methods need not be called
-     */
+    /** Returns whether permits have to be requested; if not, the other methods need not be called. */
     boolean isLimited();
 
     /** Returns the load: the executions so far, each times the priority. The lowest load goes first. */

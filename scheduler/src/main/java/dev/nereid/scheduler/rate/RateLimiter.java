@@ -35,11 +35,7 @@ public final class RateLimiter implements ExecutionLimiter {
     @GuardedBy("lock")
     private long stagings;
 
-    /**
-     * Creates a limiter without instances.
-     *
-     * @param limits the capacities; the capacity of any other resource is the maximum that one instance takes
-     */
+    /** Creates a limiter without instances. The capacity of an unlimited resource is the maximum of one instance. */
     public RateLimiter(List<ResourceLimit> limits) {
         pool = new ResourcePool(limits);
     }
@@ -90,10 +86,7 @@ public final class RateLimiter implements ExecutionLimiter {
         pool.remove(instance.need);
     }
 
-    /**
-     * Grants permits in order, until the resources of an instance are not available. The caller runs the grants outside
-     * of the lock.
-     */
+    /** Grants permits in order while resources are available. The caller runs the grants outside of the lock. */
     @GuardedBy("lock")
     private List<Runnable> allocate() {
         List<Runnable> grants = new ArrayList<>(1);
@@ -122,9 +115,7 @@ public final class RateLimiter implements ExecutionLimiter {
         CLOSED
     }
 
-    /**
-     * A registered instance. Guarded by the lock of the limiter, except for {@code load}, which any thread may read.
-     */
+    /** A registered instance. Guarded by the limiter's lock, except for {@code load}, which any thread may read. */
     private final class Instance implements RateLimitRegistration {
         private final ResourcePool.Need need;
         private final int priority;

@@ -22,11 +22,7 @@ final class ResourcePool {
     private final Map<Need.Key, Integer> capacity = new HashMap<>();
     private final Map<Need.Key, Long> taken = new HashMap<>();
 
-    /**
-     * Creates a pool without instances.
-     *
-     * @param limits the capacities; of two for one resource and device the smaller one counts
-     */
+    /** Creates a pool without instances; of two limits of a resource and device, the smaller one counts. */
     ResourcePool(List<RateLimiter.ResourceLimit> limits) {
         this.limits = List.copyOf(limits);
     }
@@ -129,11 +125,7 @@ final class ResourcePool {
 
     /** The resources that one execution of an instance takes. Immutable. */
     record Need(Map<Key, Integer> counts) {
-        /**
-         * A resource on one device or on all devices.
-         *
-         * @param device the number of its device; {@link #ALL} if all devices share it
-         */
+        /** A resource on the device of a number, or {@link #ALL} if all devices share it. */
         record Key(String name, int device) implements Comparable<Key> {
             /** Represents all devices together. */
             static final int ALL = -1;
