@@ -50,10 +50,7 @@ final class CancelActions {
     @GuardedBy("lock")
     private @Nullable Runnable delivery;
 
-    /**
-     * Keeps an action for a later cancellation. Runs it at once after a cancellation, and drops it after the
-     * completion.
-     */
+    /** Keeps an action for a later cancellation. Runs it at once after one, and drops it after the completion. */
     CancelHook add(Runnable action) {
         Hook hook = new Hook(action);
         lock.lock();

@@ -56,11 +56,7 @@ final class CancellationState {
         requested = true;
     }
 
-    /**
-     * Records that the server cancels the request, unless the client did.
-     *
-     * @param reported the failure to deliver
-     */
+    /** Records that the server cancels the request, unless the client did, and the failure to deliver. */
     void request(ResponseEvent.Failure reported) {
         if (!requested) {
             failure = reported;

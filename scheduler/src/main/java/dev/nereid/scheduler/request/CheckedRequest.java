@@ -57,10 +57,7 @@ public record CheckedRequest(
         return modelVersion.version();
     }
 
-    /**
-     * Returns the first dimension that all inputs share if the model batches. Returns 1 otherwise; the result is at
-     * least 1.
-     */
+    /** Returns the first dimension that all inputs share if the model batches, else 1; at least 1. */
     public int batchSize() {
         return inputs.batchSize();
     }
@@ -69,10 +66,7 @@ public record CheckedRequest(
         return inputs.byteSize();
     }
 
-    /**
-     * Frees the memory of the inputs, and logs errors of that. Called exactly once, on any thread. Short, does not block
-     * or throw.
-     */
+    /** Frees the memory of the inputs, and logs errors. Called once, on any thread; does not block or throw. */
     public void releaseInputs() {
         try {
             inputs.release();

@@ -44,9 +44,7 @@ final class CompletionLatch {
     private volatile int state = WAITING;
     private volatile int references = 1;
 
-    /**
-     * {@code true} if an execution of the request was lost. Written with a reference held, read by the last release.
-     */
+    /** {@code true} if an execution was lost. Written with a reference held, read by the last release. */
     private boolean lost;
 
     boolean isWaiting() {
@@ -76,22 +74,14 @@ final class CompletionLatch {
         return execution << STEP_BITS | EXECUTING;
     }
 
-    /**
-     * Takes the step from waiting to executing, and counts the execution.
-     *
-     * @return whether this invocation took it
-     */
+    /** Takes the step from waiting to executing, and counts the execution; returns whether it took the step. */
     boolean begin() {
         int current = state;
         return (current & STEP_MASK) == WAITING
                 && STATE.compareAndSet(this, current, current + (1 << STEP_BITS) + EXECUTING - WAITING);
     }
 
-    /**
-     * Takes the step from an execution back to waiting.
-     *
-     * @return whether this invocation took it; if not, the request is completed
-     */
+    /** Takes the step from an execution back to waiting; returns {@code false} if the request is completed. */
     boolean reschedule(int execution) {
         return STATE.compareAndSet(this, executing(execution), execution << STEP_BITS | WAITING);
     }
@@ -130,11 +120,7 @@ final class CompletionLatch {
         return false;
     }
 
-    /**
-     * Takes the step from one execution to completed.
-     *
-     * @return whether this invocation took it; if so, its caller completes the request
-     */
+    /** Takes the step from one execution to completed; returns whether it did: its caller completes the request. */
     boolean completeExecuting(int execution) {
         return STATE.compareAndSet(this, executing(execution), execution << STEP_BITS | COMPLETED);
     }
@@ -144,11 +130,7 @@ final class CompletionLatch {
         REFERENCES.getAndAdd(this, 1);
     }
 
-    /**
-     * Adds a reference; called by any thread.
-     *
-     * @return {@code false} if none was left
-     */
+    /** Adds a reference; returns {@code false} if none was left. Called by any thread. */
     boolean tryRetain() {
         int count = references;
         while (count > 0 && !REFERENCES.compareAndSet(this, count, count + 1)) {
@@ -176,11 +158,7 @@ final class CompletionLatch {
         return references;
     }
 
-    /**
-     * Releases a reference.
-     *
-     * @return whether it was the last one
-     */
+    /** Releases a reference; returns whether it was the last one. */
     boolean release() {
         return (int) REFERENCES.getAndAdd(this, -1) == 1;
     }

@@ -50,10 +50,7 @@ public final class Continuations {
     /** An empty list for the next group; {@code null} while one is in use. */
     private @Nullable List<ScheduledRequest> spare;
 
-    /**
-     * The execution to run; {@code null} for none. The thread takes over one at a time: the instance of a second one
-     * would wait for the first.
-     */
+    /** The execution to run; {@code null} for none. One at a time: a second one's instance would wait for the first. */
     private @Nullable Runnable execution;
 
     private final ObserverScope scope = ObserverScope.current();
@@ -183,11 +180,7 @@ public final class Continuations {
         execution = acquired;
     }
 
-    /**
-     * Keeps a list for the next requests, so that not every batch grows a new one.
-     *
-     * @param size the largest number of requests that it contained
-     */
+    /** Keeps the list, which had at most {@code size} requests, so that not every batch grows a new one. */
     private void keep(List<ScheduledRequest> requests, int size) {
         if (size <= MAX_KEPT) {
             requests.clear();

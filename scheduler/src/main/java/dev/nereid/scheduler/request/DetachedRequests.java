@@ -48,10 +48,7 @@ public final class DetachedRequests {
     private final Set<Detached> requests = ConcurrentHashMap.newKeySet();
     private volatile boolean abandoned;
 
-    /**
-     * Adds a request until {@link #remove}; abandons it if all are abandoned. The caller holds a reference to the
-     * request.
-     */
+    /** Adds a request until {@link #remove}; abandons it if all are. The caller holds a reference to it. */
     void add(Detached request) {
         requests.add(request);
         if (abandoned) {

@@ -29,10 +29,7 @@ final class ExecutionMemory {
     /** All inputs of the current execution; immutable. Read by any thread. */
     private volatile List<NamedTensor> inputs;
 
-    /**
-     * The added inputs of the current execution with memory that may be freed or changed; immutable. Read by any
-     * thread.
-     */
+    /** The current execution's added inputs in memory that may be freed or changed; immutable. Read by any thread. */
     private volatile List<Held> held = List.of();
 
     /** The instances of earlier executions of which a response may be open, each once. */
@@ -41,11 +38,7 @@ final class ExecutionMemory {
     /** The sum of the waits before the current one. */
     private long waitedNanos;
 
-    /**
-     * Creates the memory of a request without copies and added inputs.
-     *
-     * @param originals the inputs of the client
-     */
+    /** Creates the memory of a request, with the client's inputs, without copies and added inputs. */
     ExecutionMemory(List<NamedTensor> originals) {
         this.originals = originals;
         this.inputs = originals;

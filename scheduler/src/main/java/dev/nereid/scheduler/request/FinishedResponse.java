@@ -40,11 +40,7 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
 
     private volatile boolean closed;
 
-    /**
-     * Retains the request, and takes over a reference to each piece of memory.
-     *
-     * @param memory the memory of each output, or one piece for all
-     */
+    /** Retains the request, and takes over a reference to each piece of memory: one for each output, or one for all. */
     public FinishedResponse(
             ScheduledRequest request,
             List<NamedTensor> outputs,

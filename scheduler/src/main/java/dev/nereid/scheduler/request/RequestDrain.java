@@ -33,11 +33,7 @@ public final class RequestDrain {
         this("", Device.CPU);
     }
 
-    /**
-     * Creates a count.
-     *
-     * @param name the name of the instance that the requests use; empty for none
-     */
+    /** Creates a count of the requests that use an instance; its name is empty for none. */
     public RequestDrain(String name, Device device) {
         this.name = name;
         this.device = device;
@@ -86,10 +82,7 @@ public final class RequestDrain {
         responses.decrement();
     }
 
-    /**
-     * Returns the number of open responses, and of open leases on their outputs. The number may have changed when this
-     * returns.
-     */
+    /** Returns the number of open responses and leases on their outputs, which may have changed by the return. */
     public long openResponses() {
         return responses.sum();
     }
@@ -107,11 +100,7 @@ public final class RequestDrain {
         }
     }
 
-    /**
-     * Waits until no request is in flight, or a time has passed.
-     *
-     * @return whether none is in flight
-     */
+    /** Waits for a time until no request is in flight; returns whether none is. */
     public boolean await(long nanos) throws InterruptedException {
         awaited = true;
         long remaining = nanos;

@@ -62,11 +62,7 @@ public class RequestInputs extends AbstractList<NamedTensor> implements RandomAc
         this.release = release;
     }
 
-    /**
-     * Returns the same inputs with an action after their release.
-     *
-     * @param action run once, on any thread; short, and must not block or throw
-     */
+    /** Returns the same inputs with an action after the release: once, on any thread; short, never blocks or throws. */
     public RequestInputs withReleased(Runnable action) {
         return new RequestInputs(this, () -> {
             try {
@@ -77,13 +73,7 @@ public class RequestInputs extends AbstractList<NamedTensor> implements RandomAc
         });
     }
 
-    /**
-     * Copies the tensors of a request.
-     *
-     * @param tensors the tensors in the order of the configuration
-     * @param batchSize the first dimension that all inputs share if the model batches, else 1; at least 1
-     * @param release frees the memory of the inputs: run exactly once, on any thread; short, and must not block or throw
-     */
+    /** Creates inputs as the constructor does, of a copied list of tensors. */
     public static RequestInputs of(List<NamedTensor> tensors, int batchSize, Runnable release) {
         return new RequestInputs(tensors.toArray(NamedTensor[]::new), batchSize, release);
     }
@@ -98,10 +88,7 @@ public class RequestInputs extends AbstractList<NamedTensor> implements RandomAc
         return tensors.length;
     }
 
-    /**
-     * Returns the first dimension that all inputs share if the model batches. Returns 1 otherwise; the result is at
-     * least 1.
-     */
+    /** Returns the first dimension that all inputs share if the model batches, else 1; at least 1. */
     public int batchSize() {
         return batchSize;
     }

@@ -30,21 +30,12 @@ public record RequestOutputs(
         requireNonNull(requested, "requested");
     }
 
-    /**
-     * Returns all outputs of a model, as it computes them.
-     *
-     * @param names the names of the outputs, in the order of the configuration
-     */
+    /** Returns all outputs of a model as it computes them; names are in the order of the configuration. */
     public static RequestOutputs all(List<String> names) {
         return new RequestOutputs(names, List.of(), false, false, false);
     }
 
-    /**
-     * Returns requested outputs.
-     *
-     * @param names the names of the outputs, in the order of the configuration
-     * @param requested the outputs as the client listed them
-     */
+    /** Returns outputs as the client listed them; names are in the order of the configuration. */
     public static RequestOutputs of(List<String> names, List<RequestedOutput> requested) {
         boolean targets = false;
         boolean classes = false;

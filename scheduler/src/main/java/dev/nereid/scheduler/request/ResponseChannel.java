@@ -25,11 +25,7 @@ public interface ResponseChannel extends ResponseSender {
      */
     void executed();
 
-    /**
-     * Runs an action of the server once the sender is ready, beside one that the backend registered.
-     *
-     * @param action runs once, like an action of the backend
-     */
+    /** Runs an action of the server, once, when the sender is ready, beside one that the backend registered. */
     void alsoWhenReady(Runnable action);
 
     boolean isEnded();

@@ -39,11 +39,7 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     /** Receives the terminal response before the observer; set before the request is queued. */
     private @Nullable CompletionListener listener;
 
-    /**
-     * Creates the delivery of a request.
-     *
-     * @param order orders the responses of the model; {@code null} if the model preserves no order
-     */
+    /** Creates the delivery of a request; {@code order} is {@code null} if the model preserves no order. */
     ResponseDelivery(ScheduledRequest request, ResponseObserver observer, @Nullable ResponseOrder order) {
         this.request = request;
         this.observer = observer;

@@ -12,11 +12,7 @@ public interface ResponseEvent {
     /** Releases the resources of an event that is not delivered. Does nothing by default. */
     default void discard() {}
 
-    /**
-     * The terminal response of a model that preserves the order of responses.
-     *
-     * @param event the response, failure or end
-     */
+    /** The terminal response, failure or end of a request to a model that preserves the order of responses. */
     record Terminal(ResponseEvent event) implements ResponseEvent {
         @Override
         public void deliverTo(ResponseObserver observer) {
@@ -40,11 +36,7 @@ public interface ResponseEvent {
     /** The end of the responses of a decoupled model. Immutable. */
     ResponseEvent END = ResponseObserver::onCompleted;
 
-    /**
-     * A failure. Immutable.
-     *
-     * @param reason how the failure is counted
-     */
+    /** A failure, and how it is counted. Immutable. */
     record Failure(InferenceException error, FailureReason reason) implements ResponseEvent {
         public static Failure of(BackendException error, FailureReason reason) {
             return new Failure(SchedulerErrors.of(error), reason);

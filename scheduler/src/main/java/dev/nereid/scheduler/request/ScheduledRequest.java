@@ -94,9 +94,7 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
     /** {@code true} if an output lies in the inputs. Written during the execution, before its end. */
     private boolean inputsKept;
 
-    /**
-     * The state of the inputs: open, freed before the last release, or leased. Set once, by the holder of a reference.
-     */
+    /** The state of the inputs: open, freed before the last release, or leased. Set once, with a reference held. */
     private volatile int inputState = OPEN;
 
     private final ResponseDelivery delivery;
@@ -154,11 +152,7 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         return latch.execution();
     }
 
-    /**
-     * Returns the position in a sequence for one execution.
-     *
-     * @param execution the number of the execution; the sequence starts in the first only
-     */
+    /** Returns the position in a sequence for one execution; the sequence starts in the first one only. */
     public Optional<Sequence> sequence(int execution) {
         Sequence own = sequence;
         Optional<Sequence> position = own == null ? checked.options().sequence() : Optional.of(own);
@@ -224,11 +218,7 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         return latch.begin();
     }
 
-    /**
-     * Closes the cancel actions of the execution, before {@link #reschedule}.
-     *
-     * @return {@code false} if the request is cancelled, and has to be completed instead
-     */
+    /** Closes the cancel actions before {@link #reschedule}; {@code false} if cancelled, to be completed instead. */
     public boolean closeActions() {
         return !isCancelled() && cancellation.closeActions();
     }
@@ -657,10 +647,8 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
     }
 
     /**
-     * Ends an execution after which the request is rescheduled. Its instance and copied inputs are kept until
-     * {@link #endUnused}.
-     *
-     * @param nowNanos when the new wait begins
+     * Ends an execution after which the request is rescheduled, and waits from {@code nowNanos} on. Its instance and
+     * copied inputs are kept until {@link #endUnused}.
      */
     void endExecution(long nowNanos) {
         extra().endExecution(instanceDrain, startedNanos - enqueuedNanos);
@@ -696,11 +684,7 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         extra().stage(staging, inPlace);
     }
 
-    /**
-     * Keeps the inputs until the last release if an output lies in them. Called during the execution.
-     *
-     * @return whether an output keeps them
-     */
+    /** Keeps inputs until the last release if an output lies in them; returns whether. Called during the execution. */
     public boolean keepInputsFor(Tensor output) {
         boolean inside = MemoryRanges.overlap(inputs(), output);
         if (inside) {
@@ -762,11 +746,7 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         inputsKept = true;
     }
 
-    /**
-     * Retains the memory of an added input, such as a state, for an output that lies in it. Called by any thread.
-     *
-     * @return {@code null} if it lies in none
-     */
+    /** Retains an added input, such as a state, for an output in it; {@code null} for none. Called by any thread. */
     public @Nullable ReferenceCountedMemory retainAdded(Tensor output) {
         ExecutionMemory used = extra;
         return used == null ? null : used.retainAdded(output);
@@ -799,11 +779,7 @@ public final class ScheduledRequest implements Executable, DetachedRequests.Deta
         latch.retain();
     }
 
-    /**
-     * Adds a reference to the request and its inputs; called by any thread.
-     *
-     * @return {@code false} if none was left
-     */
+    /** Adds a reference to the request and its inputs; {@code false} if none was left. Called by any thread. */
     public boolean tryRetain() {
         return latch.tryRetain();
     }

@@ -8,11 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Receives the state updates of one sequence from an execution. Called by the thread that ends the execution. */
 public interface StateSink {
-    /**
-     * Returns the specification of a state. Called by any thread.
-     *
-     * @return {@code null} if the model has no such state
-     */
+    /** Returns the specification of a state; {@code null} if the model has no such state. Called by any thread. */
     @Nullable
     StateSpec state(String output);
 

@@ -49,10 +49,7 @@ final class LiveSequence {
     @Nullable
     ScheduledRequest responding;
 
-    /**
-     * {@code true} while the client of the request that goes first does not read its responses, so that the request is
-     * not executed.
-     */
+    /** {@code true} while the client of the first request does not read its responses: it is not executed then. */
     boolean paused;
 
     /** {@code true} if no request may follow the waiting ones. */
@@ -88,12 +85,7 @@ final class LiveSequence {
     @Nullable
     LiveSequence next;
 
-    /**
-     * Creates a sequence without requests.
-     *
-     * @param idTensor the id as a control input, owned; {@code null} if the model wants none
-     * @param states its states; {@code null} if the model has none
-     */
+    /** Creates a sequence without requests, owner of the id's tensor. Unwanted ids and states are {@code null}. */
     LiveSequence(Sequence.Id id, @Nullable IdTensor idTensor, @Nullable SequenceStates states) {
         this.id = id;
         this.idTensor = idTensor;

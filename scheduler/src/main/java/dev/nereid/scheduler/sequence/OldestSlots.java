@@ -32,11 +32,7 @@ final class OldestSlots implements SlotStrategy, QueueView {
 
     private @Nullable LiveSequence current;
 
-    /**
-     * Creates a strategy without sequences.
-     *
-     * @param held the number of sequences with a request that the first batch waits for; 0 for none
-     */
+    /** Creates a strategy without sequences. The first batch waits for {@code held} sequences with a request. */
     OldestSlots(SequenceExecutions executions, EqualInputs equalInputs, BatchPlanner planner, int held) {
         this.held = held;
         this.executions = executions;

@@ -154,11 +154,7 @@ final class SequenceControls {
         return lists.getFirst();
     }
 
-    /**
-     * Returns the controls of a request.
-     *
-     * @param id the id of its sequence; {@code null} if no control is the id
-     */
+    /** Returns the controls of a request; {@code id} is {@code null} if no control is the id of its sequence. */
     List<NamedTensor> of(boolean start, boolean end, LiveSequence.@Nullable IdTensor id) {
         if (id != null && !start && !end) {
             return id.between();

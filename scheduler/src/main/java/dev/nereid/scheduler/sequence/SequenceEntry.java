@@ -36,12 +36,7 @@ final class SequenceEntry implements Rescheduler.Position, EqualInputs.Candidate
     @Nullable
     Deadline<Runnable> deadline;
 
-    /**
-     * Creates an entry that does not wait.
-     *
-     * @param content the result of {@link EqualInputs#content} for the request
-     * @param remover removes an entry from its sequence, if it waits there
-     */
+    /** Creates an entry that does not wait, with the result of {@link EqualInputs#content} for the request. */
     SequenceEntry(
             ScheduledRequest request, Sequence position, byte @Nullable [] content, Consumer<SequenceEntry> remover) {
         this.request = request;

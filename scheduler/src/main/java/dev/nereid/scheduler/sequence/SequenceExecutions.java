@@ -25,13 +25,7 @@ final class SequenceExecutions {
     private final SequenceEnds ends;
     private final boolean iterative;
 
-    /**
-     * Creates executions of the sequences of a table.
-     *
-     * @param inputs makes the inputs of executions
-     * @param ends counts the sequences that another one replaces
-     * @param iterative whether each request is a sequence, which ends when it is not rescheduled
-     */
+    /** Creates a table's executions. If {@code iterative}, each request is a sequence, ended if not rescheduled. */
     SequenceExecutions(
             SequenceTable table, QueueLock lock, SequenceInputs inputs, SequenceEnds ends, boolean iterative) {
         this.table = table;
@@ -91,11 +85,7 @@ final class SequenceExecutions {
         return inputs.nullRequest(like);
     }
 
-    /**
-     * Ends the last executions of requests of one batch; called by the thread that ends it, without the lock.
-     *
-     * @param first the first one, with the others behind it
-     */
+    /** Ends a batch's last executions, linked from the first; called by the thread that ends it, without the lock. */
     void released(SequenceExecution first) {
         lock.lock();
         try {

@@ -27,11 +27,7 @@ final class SequencePlacement {
     private int heldRequests;
     private int heldBacklog;
 
-    /**
-     * Creates a placement without instances.
-     *
-     * @param deadlines has the expiries of sequences in the backlog
-     */
+    /** Creates a placement without instances. {@code deadlines} has the expiries of sequences in the backlog. */
     SequencePlacement(LongSupplier nanoTime, DeadlineHeap<Runnable> deadlines) {
         this.nanoTime = nanoTime;
         this.deadlines = deadlines;
@@ -123,12 +119,7 @@ final class SequencePlacement {
         }
     }
 
-    /**
-     * Holds batches back until requests wait.
-     *
-     * @param requests the number of requests of sequences with a slot
-     * @param backlogged the number of requests in the backlog
-     */
+    /** Holds batches back until so many requests of sequences with a slot, and in the backlog, wait. */
     void hold(int requests, int backlogged) {
         heldRequests = requests;
         heldBacklog = backlogged;
@@ -139,11 +130,7 @@ final class SequencePlacement {
         return held;
     }
 
-    /**
-     * Ends the hold if enough requests wait.
-     *
-     * @param waiting the number of all requests that wait
-     */
+    /** Ends the hold if enough requests wait; {@code waiting} counts all of them. */
     void checkHold(int waiting) {
         if (!held) {
             return;
@@ -169,12 +156,7 @@ final class SequencePlacement {
         }
     }
 
-    /**
-     * Returns the numbers of sequences.
-     *
-     * @param unfinished the number of sequences that have not ended
-     * @param stopped whether free slots stay free
-     */
+    /** Returns numbers of sequences. {@code unfinished} have not ended; if {@code stopped}, free slots stay free. */
     SequenceUse use(int unfinished, boolean stopped, SequenceUse.States states, Map<SequenceEndReason, Long> ended) {
         int used = 0;
         int all = 0;

@@ -61,11 +61,7 @@ public final class SequenceQueue implements ModelQueue {
     @GuardedBy("lock")
     private int heldRequests;
 
-    /**
-     * Creates a queue without instances.
-     *
-     * @param timer one of its timeouts is held until the queue is closed
-     */
+    /** Creates a queue without instances. Holds a timeout of the timer until the close. */
     public SequenceQueue(ModelScope model, SequencePlan plan, Timer timer) {
         this.model = model;
         this.plan = plan;

@@ -116,12 +116,7 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
         return (starts ? memory.initial(index) : value(index)).tensor().shape();
     }
 
-    /**
-     * Returns whether the states have the same shapes as in another sequence.
-     *
-     * @param starts whether the next request starts this sequence, so that its states are reset
-     * @param otherStarts the same for the other sequence
-     */
+    /** Returns whether the states have the same shapes as those of another sequence; a start resets states. */
     boolean join(boolean starts, SequenceStates other, boolean otherStarts) {
         for (int i = 0; i < memory.size(); i++) {
             if (!shape(i, starts).equals(other.shape(i, otherStarts))) {
@@ -131,11 +126,7 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
         return true;
     }
 
-    /**
-     * Gives up the values: the sequence starts again, or has ended.
-     *
-     * @param release releases their memory, which may run code of the backend
-     */
+    /** Gives up the values at a new start or the end. {@code release} frees memory, perhaps by code of the backend. */
     void reset(Consumer<Runnable> release) {
         for (int i = 0; i < memory.size(); i++) {
             Runnable rest = replace(i, null);

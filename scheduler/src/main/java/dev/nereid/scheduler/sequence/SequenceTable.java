@@ -191,11 +191,7 @@ final class SequenceTable implements SequenceInstance.Owner {
         }
     }
 
-    /**
-     * Adds a rescheduled request, before the others of its sequence. The sequence keeps its slot.
-     *
-     * @param paused whether it waits for {@link #resume}
-     */
+    /** Adds a rescheduled request before the others of its sequence, which keeps its slot; maybe {@code paused}. */
     void addAgain(SequenceEntry entry, boolean paused) {
         LiveSequence sequence = requireNonNull(entry.home);
         SequenceInstance instance = sequence.instance;

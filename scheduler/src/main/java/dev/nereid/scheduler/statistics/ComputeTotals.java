@@ -13,12 +13,7 @@ public final class ComputeTotals {
         outputNanos += output;
     }
 
-    /**
-     * Returns a tally with these times.
-     *
-     * @param startNanos when the first step was submitted
-     * @param endNanos when the request completes
-     */
+    /** Returns a tally with these times, from the first step's submission to the request's completion. */
     public ExecutionTally tally(long startNanos, long endNanos) {
         return new ExecutionTally(startNanos, endNanos, inputNanos, inferNanos, outputNanos);
     }

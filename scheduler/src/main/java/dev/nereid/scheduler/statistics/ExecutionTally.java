@@ -35,14 +35,7 @@ public final class ExecutionTally {
     /** Replaced at the first failure: most executions have none. */
     Map<FailureReason, Integer> failures = Map.of();
 
-    /**
-     * Creates a tally with the times of the execution.
-     *
-     * @param startNanos when the execution started
-     * @param inputsNanos when the backend had prepared the inputs
-     * @param outputsNanos when the backend had computed the outputs
-     * @param endNanos when the requests complete
-     */
+    /** Creates a tally with the times of start, prepared inputs, computed outputs and completion of requests. */
     public ExecutionTally(long startNanos, long inputsNanos, long outputsNanos, long endNanos) {
         long whole = Math.max(0, endNanos - startNanos);
         long inputs = Math.clamp(inputsNanos - startNanos, 0, whole);
@@ -72,21 +65,12 @@ public final class ExecutionTally {
         gpu = device.kind() == Device.Kind.GPU ? device.id() : NO_GPU;
     }
 
-    /**
-     * Counts the execution itself, unless its backend failed.
-     *
-     * @param batchSize the items of all its requests, successful or not
-     */
+    /** Counts the execution itself, with the items of all requests, successful or not, unless its backend failed. */
     public void executed(int batchSize) {
         executedItems = batchSize;
     }
 
-    /**
-     * Counts a successful request.
-     *
-     * @param batchSize its items
-     * @param queuedNanos when it was queued
-     */
+    /** Counts a successful request with its number of items. */
     public void succeeded(int batchSize, long arrivedNanos, long queuedNanos) {
         long request = Math.max(0, endNanos - arrivedNanos);
         long queue = Math.max(0, startNanos - queuedNanos);
@@ -98,11 +82,7 @@ public final class ExecutionTally {
         queueMicros += TimeUnit.NANOSECONDS.toMicros(queue);
     }
 
-    /**
-     * Counts a failed request.
-     *
-     * @param arrivedNanos when it arrived
-     */
+    /** Counts a failed request. */
     public void failed(FailureReason reason, long arrivedNanos) {
         if (failures.isEmpty()) {
             failures = new EnumMap<>(FailureReason.class);

@@ -90,20 +90,12 @@ public final class ModelMeter {
     @GuardedBy("lock")
     private long lastInferenceMillis;
 
-    /**
-     * Creates a meter at zero.
-     *
-     * @param wallClock the clock for the ends of executions
-     */
+    /** Creates a meter at zero, with the clock for the ends of executions. */
     public ModelMeter(InstantSource wallClock) {
         this.wallClock = wallClock;
     }
 
-    /**
-     * Returns the counts of sequences that ended.
-     *
-     * @return always the same object, to count with and to read
-     */
+    /** Returns the counts of sequences that ended, always the same object, to count with and to read. */
     public SequenceEnds sequenceEnds() {
         return sequenceEnds;
     }
@@ -164,12 +156,7 @@ public final class ModelMeter {
         }
     }
 
-    /**
-     * Adds the time that a device still computed after the responses of an execution were delivered.
-     *
-     * @param tally the execution, which was recorded before
-     * @param nanos the time, in nanoseconds
-     */
+    /** Adds the time that a device computed after the responses of a recorded execution were delivered. */
     public void computed(ExecutionTally tally, long nanos) {
         lock.lock();
         try {
@@ -189,11 +176,7 @@ public final class ModelMeter {
         }
     }
 
-    /**
-     * Counts a request that fails outside of an execution.
-     *
-     * @param requestNanos the time from its arrival, in nanoseconds
-     */
+    /** Counts a request that fails outside of an execution, {@code requestNanos} after its arrival. */
     public void failed(FailureReason reason, long requestNanos) {
         lock.lock();
         try {
@@ -204,12 +187,7 @@ public final class ModelMeter {
         }
     }
 
-    /**
-     * Counts a request that is completed from the cache.
-     *
-     * @param queueNanos the time from being queued to the lookup
-     * @param requestNanos the time from its arrival
-     */
+    /** Counts a cache hit, with the times from being queued to the lookup, of the lookup, and since the arrival. */
     public void hit(long queueNanos, long lookupNanos, long requestNanos) {
         lock.lock();
         try {
@@ -246,11 +224,7 @@ public final class ModelMeter {
         }
     }
 
-    /**
-     * Adds the insertion of a response into the cache to the miss before it, and both to the time of the request.
-     *
-     * @param insertNanos the duration of the insertion
-     */
+    /** Adds a response's insertion into the cache to the miss before it, and both to the time of the request. */
     public void inserted(long lookupNanos, long insertNanos) {
         lock.lock();
         try {
@@ -272,12 +246,7 @@ public final class ModelMeter {
         ResponseSums.check(report);
     }
 
-    /**
-     * Counts a response of a decoupled model that its backend reported.
-     *
-     * @param index the index of the response in its request, from 0
-     * @param report its times, which were checked
-     */
+    /** Counts a response of a decoupled model, by its index from 0, with the checked report of its backend. */
     public void responded(int index, ResponseReport report) {
         lock.lock();
         try {

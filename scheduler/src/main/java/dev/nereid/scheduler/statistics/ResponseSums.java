@@ -44,11 +44,7 @@ final class ResponseSums {
         }
     }
 
-    /**
-     * Adds a checked report.
-     *
-     * @param index the index of the response in its request, from 0
-     */
+    /** Adds a checked report of a response, by the response's index in the request, from 0. */
     void add(int index, ResponseReport report) {
         while (byIndex.size() <= index) {
             byIndex.add(new OfIndex());

@@ -21,11 +21,7 @@ public final class SequenceEnds {
         requireNonNull(counts.get(reason)).incrementAndGet();
     }
 
-    /**
-     * Returns the number of sequences by reason.
-     *
-     * @return a copy, without the reasons for which none ended
-     */
+    /** Returns a copy of the number of sequences by reason, without the reasons for which none ended. */
     public Map<SequenceEndReason, Long> counts() {
         Map<SequenceEndReason, Long> read = new EnumMap<>(SequenceEndReason.class);
         counts.forEach((reason, count) -> {

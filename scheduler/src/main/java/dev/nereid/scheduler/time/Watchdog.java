@@ -35,11 +35,7 @@ public final class Watchdog implements AutoCloseable {
     private final Timeout timeout;
     private final List<Watched> watched = new CopyOnWriteArrayList<>();
 
-    /**
-     * Creates a watchdog without checks.
-     *
-     * @param timer runs the checks
-     */
+    /** Creates a watchdog without checks, which the timer runs. */
     public Watchdog(Timer timer, LongSupplier nanoTime) {
         this(timer, nanoTime, FatalErrorHandler.NONE);
     }
@@ -61,11 +57,7 @@ public final class Watchdog implements AutoCloseable {
         schedule();
     }
 
-    /**
-     * Removes a check. A check in progress goes on.
-     *
-     * @param removed a check that was added
-     */
+    /** Removes a check that was added. A check in progress goes on. */
     public void remove(Watched removed) {
         watched.remove(removed);
     }
