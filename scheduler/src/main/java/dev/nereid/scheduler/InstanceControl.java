@@ -85,9 +85,9 @@ public interface InstanceControl {
 
     /**
      * Abandons the execution of a thread, even a submitting one, that will not return. The thread ends the process; the
-     * call has no effect on a thread without an execution. The requests of the execution complete with {@link
-     * dev.nereid.spi.ErrorCode#UNAVAILABLE}, {@link Scheduler#close} does not wait for it, and its instance is never
-     * closed.
+     * call has no effect on a thread without an execution. The requests of the execution complete with
+     * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, {@link Scheduler#close} does not wait for it, and its instance is
+     * never closed.
      */
     void loseExecutionOn(Thread thread);
 

@@ -239,9 +239,9 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     }
 
     /**
-     * Starts a scheduler, which accepts requests at once. Each instance has one platform thread, named {@code
-     * instance/<model>/<version>/<instance name>}; it starts with the first batch that is not executed directly, or at
-     * once if there is a warm-up.
+     * Starts a scheduler, which accepts requests at once. Each instance has one platform thread, named
+     * {@code instance/<model>/<version>/<instance name>}; it starts with the first batch that is not executed directly,
+     * or at once if there is a warm-up.
      *
      * @param plan the model; its batching strategy is owned and later closed by the scheduler, even if this throws
      * @param instances at least one instance; owned and later closed by the scheduler, even if this throws

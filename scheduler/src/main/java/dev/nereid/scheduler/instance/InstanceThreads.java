@@ -259,8 +259,9 @@ public final class InstanceThreads implements Watchdog.Watched {
     }
 
     /**
-     * Waits for a time until retired workers have ended and their instances are closed; returns whether all have. Does
-     * not wait for a worker that is left to the end of its sequences. An interrupt ends the wait, and stays set.
+     * Waits for at most {@code nanos} until retired workers have ended and their instances are closed; returns whether
+     * all have. Does not wait for a worker that is left to the end of its sequences. An interrupt ends the wait, and
+     * stays set.
      */
     public boolean awaitRetired(Predicate<InstanceWorker> these, long nanos) {
         long remaining = nanos;

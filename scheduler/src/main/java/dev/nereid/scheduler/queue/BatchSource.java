@@ -27,7 +27,7 @@ public final class BatchSource implements WorkSource {
     private final Batcher batcher;
     private final IdleInstances idleInstances;
 
-    /** Creates a source without instances. The lock may guard other sources, too; no other uses the batcher. */
+    /** Creates a source without instances. Others may share the lock, but not the batcher. */
     public BatchSource(QueueLock lock, Batcher batcher, LongSupplier nanoTime) {
         this(lock, batcher, new IdleInstances(lock, batcher), nanoTime);
     }

@@ -100,7 +100,7 @@ public final class RequestDrain {
         }
     }
 
-    /** Waits for a time until no request is in flight; returns whether none is. */
+    /** Waits for at most {@code nanos} until no request is in flight; returns whether none is. */
     public boolean await(long nanos) throws InterruptedException {
         awaited = true;
         long remaining = nanos;

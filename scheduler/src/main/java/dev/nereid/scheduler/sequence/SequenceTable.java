@@ -191,7 +191,7 @@ final class SequenceTable implements SequenceInstance.Owner {
         }
     }
 
-    /** Adds a rescheduled request before the others of its sequence, which keeps its slot; maybe {@code paused}. */
+    /** Adds a rescheduled request first to its sequence, which keeps its slot; {@code paused} until {@link #resume}. */
     void addAgain(SequenceEntry entry, boolean paused) {
         LiveSequence sequence = requireNonNull(entry.home);
         SequenceInstance instance = sequence.instance;
