@@ -14,8 +14,8 @@ final class ResponseHeaderCache {
     private record Entry(int jsonSize, int size, MultiMap headers) {}
 
     /**
-     * Finds the unmodifiable headers of a response of {@code size} bytes, {@code jsonSize} of which are JSON; {@code
-     * null} if they are not cached. Caches them if their lengths come for the second time in a row.
+     * Finds the unmodifiable headers of a response of {@code size} bytes, {@code jsonSize} of which are JSON;
+     * {@code null} if they are not cached. Caches them if their lengths come for the second time in a row.
      */
     @Nullable
     MultiMap find(int jsonSize, int size) {

@@ -76,7 +76,7 @@ public final class JsonFields {
         }
     }
 
-    /** Moves into a member that must be an array; returns if it has elements, as {@link JsonReader#firstElement}. */
+    /** Enters a member that must be an array; returns whether it has elements, as {@link JsonReader#firstElement}. */
     public static boolean enterArray(JsonReader json, int at, String name) {
         require(json, at, name);
         json.moveTo(at);
