@@ -39,8 +39,8 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
     }
 
     /**
-     * Creates a method that responds later. The handler must not block; it throws or fails with {@link
-     * InferenceException} to fail the call.
+     * Creates a method that responds later. The handler must not block; it throws or fails with
+     * {@link InferenceException} to fail the call.
      */
     static <Q, R> ServerMethodDefinition<?, ?> async(
             MethodDescriptor<Q, R> method, Function<Q, CompletionStage<R>> handler) {
