@@ -119,8 +119,8 @@ public interface Scheduler extends AutoCloseable {
     void drain();
 
     /**
-     * Waits for at most {@code nanos}, on a control thread, until no request is in flight; returns whether none is. More
-     * may come, unless it {@linkplain #drain drains}.
+     * Waits for at most {@code nanos}, on a control thread, until no request is in flight; returns whether none is.
+     * More may come, unless it {@linkplain #drain drains}.
      */
     boolean awaitIdle(long nanos) throws InterruptedException;
 
