@@ -16,7 +16,7 @@ final class ArrivingMessages {
         STREAMING,
         /** A call with any number of messages, one of which has arrived. */
         STREAMING_RECEIVED,
-        /** A call with one message, which has arrived. It is small and not counted; the limit on calls bounds such. */
+        /** A call with one message that has arrived, small and not counted: the limit on calls bounds such messages. */
         SMALL
     }
 

@@ -17,7 +17,7 @@ final class UnsentResponse {
     private @Nullable UnsentBytes bytes; // written before a response is stored, read by the thread that removes it
     private volatile boolean ended;
 
-    /** Stores a copied response, once, on the thread that sent it; {@code null} for a copy that is not counted. */
+    /** Stores a copied response, once, on the thread that sent it; {@code counted} is {@code null} for no count. */
     void hold(InferResponse response, @Nullable UnsentBytes counted) {
         bytes = counted;
         held.set(response);

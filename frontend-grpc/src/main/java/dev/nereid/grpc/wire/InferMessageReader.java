@@ -25,7 +25,7 @@ import java.util.function.Function;
  * TypedContents} parses typed contents later.
  */
 public final class InferMessageReader {
-    /** The maximum number of inputs, outputs, dimensions and parameters: more than any model has, few for any heap. */
+    /** The maximum number of inputs, outputs, dimensions, parameters: above any model's, few enough for any heap. */
     private static final int MAX_ENTRIES = 65_536;
 
     /** The maximum length of a text, in UTF-8. Names are far shorter, and prompts are tensors. */

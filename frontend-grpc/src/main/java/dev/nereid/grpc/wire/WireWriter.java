@@ -124,7 +124,7 @@ final class WireWriter {
         return ++size; // most contents are short enough for a length of one byte
     }
 
-    /** Ends the last begun and not ended field, at the position that {@link #begin} returned. */
+    /** Ends the field that was begun last and not ended, at the position that {@link #begin} returned. */
     void end(int start) {
         int length = size - start;
         int gap = varintSize(length) - 1;
