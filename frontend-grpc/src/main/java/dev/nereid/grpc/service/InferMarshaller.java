@@ -27,7 +27,10 @@ public final class InferMarshaller {
 
     private InferMarshaller() {}
 
-    /** Returns a marshaller that reads requests, and defers large ones to workers; {@code transport} counts these. */
+    /**
+     * Returns a marshaller that reads requests, and defers large ones to workers; {@code transport} counts these.
+     * Messages that are not in direct memory are copied to {@code memory}.
+     */
     public static Marshaller<Parsed<InferMessage>> requests(TensorMemory memory, TransportMemory transport) {
         return Parsed.marshaller(
                 cachingParser(memory),
