@@ -27,7 +27,7 @@ public final class AdmissionCounts {
         private final AtomicLong count = new AtomicLong();
 
         /** Creates a count of 0 with a maximum sum; 0 for none. */
-        Count(long limit) {
+        BoundedCount(long limit) {
             this.limit = limit;
         }
 

@@ -43,7 +43,7 @@ final class EnsembleTimeout {
     }
 
     /** The time at which a request expires, on the scale of {@link System#nanoTime()}, and its error. Immutable. */
-    private record Time(long endNanos, InferenceException error) {
+    private record Expiry(long endNanos, InferenceException error) {
         /** The longest timeout that is added to a time. */
         private static final long MAX_MICROS = TimeUnit.DAYS.toMicros(365);
 
