@@ -38,11 +38,7 @@ final class Completion {
 
     private Completion() {}
 
-    /**
-     * Returns the configuration that is sent to the model for completion.
-     *
-     * @param model the model, as configured so far
-     */
+    /** Returns the configuration of the model so far, which is sent to it for completion. */
     static String configuration(ModelContext model) {
         return model.settings().json();
     }

@@ -12,12 +12,7 @@ import java.util.Map;
 final class ModelArguments {
     private ModelArguments() {}
 
-    /**
-     * Returns the arguments of an instance.
-     *
-     * @param model the model, of which the configuration is complete
-     * @return seven texts by name
-     */
+    /** Returns the seven arguments of an instance by name; the configuration of its model is complete. */
     static Map<String, String> of(ModelContext model, InstanceContext instance, PythonParameters parameters) {
         ModelSettings settings = model.settings();
         Device device = instance.device();

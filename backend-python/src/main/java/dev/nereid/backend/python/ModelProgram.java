@@ -20,9 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/**
- * Program of one version of a model, for all its processes, and the memory that they share. Safe for use by any thread.
- */
+/** Program of one version of a model, and the shared memory of all its processes. Safe for use by any thread. */
 final class ModelProgram implements AutoCloseable {
     private final Interpreter interpreter;
     private final Path runner;

@@ -36,11 +36,7 @@ final class PythonBackend implements Backend {
     private final MetricFamilies families;
     private final Path runner;
 
-    /**
-     * Creates the backend: reads its settings and unpacks its files.
-     *
-     * @throws dev.nereid.spi.BackendException if a setting is wrong, or the files cannot be unpacked
-     */
+    /** Creates the backend: checks its settings and unpacks its files. Either may fail with a BackendException. */
     PythonBackend(BackendContext context) {
         this.context = context;
         this.settings = PythonSettings.of(context);

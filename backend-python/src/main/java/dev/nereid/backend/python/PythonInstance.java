@@ -89,11 +89,7 @@ final class PythonInstance implements ModelInstance {
         this.restarts = new Restarts(model.program().settings()::restartDelay, model.nanoTime());
     }
 
-    /**
-     * Starts the instance.
-     *
-     * @param opened the process that has completed the configuration, if there is one
-     */
+    /** Starts the instance, in the process that has completed the configuration if there is one. */
     void start(Optional<PythonProcess> opened) {
         if (context.device().kind() == Device.Kind.GPU) {
             logger.log(

@@ -36,12 +36,7 @@ final class PythonModel implements Model {
     private final List<PythonInstance> instances = new CopyOnWriteArrayList<>();
     private final ReentrantLock states = new ReentrantLock();
 
-    /**
-     * Creates the model.
-     *
-     * @param context the model as it is configured
-     * @param program what its processes run, owned by the model
-     */
+    /** Creates the model as it is configured; it owns the program, which its processes run. */
     PythonModel(ModelContext context, ModelProgram program) {
         this(context, program, System::nanoTime);
     }

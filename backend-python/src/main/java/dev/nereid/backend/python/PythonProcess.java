@@ -84,21 +84,12 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         });
     }
 
-    /**
-     * Starts a process, which imports the program. Returns at once.
-     *
-     * @param program what the process runs
-     * @return the process, owned by the caller
-     */
+    /** Starts a process, which imports the program. Returns at once; the caller owns the process. */
     static PythonProcess start(ModelContext model, ModelProgram program, String name, Device device) {
         return new PythonProcess(model, program, name, device, "");
     }
 
-    /**
-     * Starts a process that completes the configuration first, as {@link #start}.
-     *
-     * @param name the name of the instance that it may become
-     */
+    /** Starts a process as {@link #start} that completes the configuration, with the name of its later instance. */
     static PythonProcess startCompletion(ModelContext model, ModelProgram program, String name) {
         return new PythonProcess(model, program, name, Device.CPU, COMPLETION);
     }
@@ -118,21 +109,15 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         return done.thenApply(answer -> (checked(answer, purpose).count() & COMPLETES) != 0);
     }
 
-    /**
-     * Returns whether the class of the model completes configurations, when it has been imported.
-     *
-     * @return exceptionally with a {@link BackendException} if the import failed
-     */
+    /** Returns whether the class completes configurations; fails with a {@link BackendException} of its import. */
     CompletableFuture<Boolean> opened() {
         return opened;
     }
 
     /**
-     * Has the model complete its configuration.
+     * Has the model complete its configuration, given as JSON.
      *
-     * @param config the configuration as JSON
-     * @return the completed configuration; exceptionally with a {@link BackendException} if the model raised an
-     *     exception
+     * @return fails with a {@link BackendException} if the model raised an exception
      */
     CompletableFuture<CompletedFrame> complete(String config) {
         long id = worker.nextId();
@@ -146,11 +131,9 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
     }
 
     /**
-     * Initializes the model, after which batches are executed.
+     * Initializes the model, of which the configuration is complete; then batches are executed.
      *
-     * @param model the model, with a complete configuration
-     * @param arguments the arguments of {@code initialize}
-     * @return completed when that has returned; exceptionally with a {@link BackendException} if it raised an exception
+     * @return fails with a {@link BackendException} if {@code initialize} raised an exception; else completed after it
      */
     CompletableFuture<Void> initialize(ModelContext model, Map<String, String> arguments, ModelTensors tensors) {
         boolean decoupled = model.settings().decoupled();
@@ -243,20 +226,12 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         return result;
     }
 
-    /**
-     * Returns the moment from which the process cannot be used, before its end is awaited.
-     *
-     * @return completed on the thread of the process, never exceptionally
-     */
+    /** Completes when the process cannot be used, before its end is awaited, on its thread and never exceptionally. */
     CompletableFuture<Void> disconnected() {
         return disconnected;
     }
 
-    /**
-     * Returns the end of the process, before its requests fail.
-     *
-     * @return completed on the thread of the process, never exceptionally
-     */
+    /** Completes with the end of the process before its requests fail, on its thread and never exceptionally. */
     CompletableFuture<WorkerEnd> stopped() {
         return stopped;
     }
@@ -275,11 +250,7 @@ final class PythonProcess implements WorkerFrames, AutoCloseable {
         worker.kill(why);
     }
 
-    /**
-     * Ends the process in order when its calls have ended, as {@link Worker#finish}.
-     *
-     * @param limit how long the calls may take, and then the end of the process
-     */
+    /** Ends the process as {@link Worker#finish} after its calls; each of the two may take as long as {@code limit}. */
     CompletableFuture<WorkerEnd> finish(Duration limit) {
         ModelCalls open = calls;
         if (open.open() == 0) {

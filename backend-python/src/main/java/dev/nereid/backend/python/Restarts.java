@@ -14,12 +14,7 @@ final class Restarts {
     private int count;
     private long servingSince;
 
-    /**
-     * Creates the restarts of an instance.
-     *
-     * @param delays the pause before each restart, from 0 on
-     * @param nanoTime the clock, in nanoseconds
-     */
+    /** Creates the restarts of an instance; {@code delays} has the pause before each restart, counted from 0. */
     Restarts(IntFunction<Duration> delays, LongSupplier nanoTime) {
         this.delays = delays;
         this.nanoTime = nanoTime;

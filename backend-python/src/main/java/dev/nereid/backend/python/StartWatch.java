@@ -11,11 +11,8 @@ import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
 /**
- * Watches starts of processes: logs a start that takes long, and ends one that takes longer than it may. Immutable; safe
- * for use by any thread.
- *
- * @param delays runs actions later
- * @param nanoTime the clock in nanoseconds
+ * Watches starts of processes: logs a start that takes long, and ends one that takes longer than it may. Immutable;
+ * safe for use by any thread.
  */
 record StartWatch(System.Logger logger, Delays delays, LongSupplier nanoTime) {
     /** The time after which a start is logged, again and again. */

@@ -53,12 +53,7 @@ record CallFrame(
         private final MemorySegment data;
         private final AtomicReference<TensorMemory.@Nullable Held> slot;
 
-        /**
-         * Creates an input.
-         *
-         * @param tensor type, shape and size
-         * @param slot the slot with the elements; {@code null} for an input within the frame
-         */
+        /** Creates an input; the slot with its elements is {@code null} for an input within the frame. */
         Input(String name, FrameTensor tensor, TensorMemory.@Nullable Held slot) {
             this.name = name;
             this.tensor = tensor;
@@ -94,10 +89,8 @@ record CallFrame(
     }
 
     /**
-     * Reads a frame.
+     * Reads a frame from the first field behind its header, and holds the slots of its inputs.
      *
-     * @param frame at the first field behind the header
-     * @param memory holds the slots of inputs
      * @throws FrameException if the frame is broken; then no slot is held
      */
     static CallFrame read(FrameReader frame, TensorMemory memory) {

@@ -33,12 +33,7 @@ final class InputCopies {
         private final AtomicReference<@Nullable Arena> arena = new AtomicReference<>();
         private long position;
 
-        /**
-         * Copies memory.
-         *
-         * @return the copy, to be released once
-         * @throws OutOfMemoryError if there is no native memory
-         */
+        /** Returns a copy of memory, to be released once; throws {@link OutOfMemoryError} without native memory. */
         MemorySegment copy(MemorySegment source) {
             long size = source.byteSize();
             uses.incrementAndGet();

@@ -48,9 +48,6 @@ public final class ModelCalls {
     /**
      * Creates the calls of a process that has made none.
      *
-     * @param models sends requests on behalf of the model of the process
-     * @param sink takes frames for the process
-     * @param memory the shared memory of the process
      * @param inlineLimit the largest output that is sent within a frame, in bytes
      * @param log receives errors that are defects
      */
@@ -216,11 +213,7 @@ public final class ModelCalls {
         }
     }
 
-    /**
-     * Allows more responses of a call, as a frame CALL_CREDIT says. Does nothing for a call that has ended.
-     *
-     * @param more the number of responses, 0 or more
-     */
+    /** Allows {@code more} responses, 0 or more, as CALL_CREDIT says. Does nothing for a call that has ended. */
     public void onCredit(long call, int more) {
         OpenCall open = calls.get(call);
         if (open != null) {
@@ -257,11 +250,7 @@ public final class ModelCalls {
         controls.onControl(frame);
     }
 
-    /**
-     * Returns the number of calls in progress.
-     *
-     * @return the calls without a final response, and the dropped ones that the other model has not ended
-     */
+    /** Returns the number of calls without a final response, or dropped but not ended by the other model. */
     public int open() {
         return calls.size();
     }

@@ -56,7 +56,6 @@ final class OpenCall implements ModelResponseObserver {
     /**
      * Functions for a call from the calls of its process.
      *
-     * @param frames writes frames
      * @param refusal returns the text of a refusal for the model and its version
      * @param ended is run once or more when the call has ended
      * @param log receives errors that are defects
@@ -67,11 +66,7 @@ final class OpenCall implements ModelResponseObserver {
             Consumer<OpenCall> ended,
             System.Logger log) {}
 
-    /**
-     * The model that is called.
-     *
-     * @param version its version, or -1 for any
-     */
+    /** The model that is called, with its version or -1 for any. */
     record CallTarget(String model, long version) {}
 
     private final long id;

@@ -33,22 +33,14 @@ final class ResponseFrames {
     private final long inlineLimit;
     private final WriterPool writers = new WriterPool();
 
-    /**
-     * Creates the writer of frames.
-     *
-     * @param inlineLimit the largest output that is sent within a frame, in bytes
-     */
+    /** Creates the writer of frames; outputs of at most {@code inlineLimit} bytes are sent within a frame. */
     ResponseFrames(FrameSink sink, TensorMemory memory, long inlineLimit) {
         this.sink = sink;
         this.memory = memory;
         this.inlineLimit = inlineLimit;
     }
 
-    /**
-     * Sends a response, which stays open.
-     *
-     * @throws RuntimeException if it cannot be written; then nothing is sent
-     */
+    /** Sends a response, which stays open. If it cannot be written, this throws an exception and sends nothing. */
     void response(long id, ModelResponse response, boolean isFinal) {
         List<String> names = response.outputs();
         check("number of outputs", names.size(), FrameType.MAX_COUNT);

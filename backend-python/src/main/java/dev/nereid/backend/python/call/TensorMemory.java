@@ -8,10 +8,8 @@ import org.jspecify.annotations.Nullable;
 /** The shared memory of one process, as model calls use it. Safe for use by any thread. */
 public interface TensorMemory {
     /**
-     * Allocates a slot for an output that the process reads. Never blocks.
-     *
-     * @param size the size of the output in bytes
-     * @return the slot; {@code null} if there is no memory for it, so that the output is sent within the frame
+     * Allocates a slot of {@code size} bytes for an output that the process reads. Never blocks. Returns {@code null}
+     * if there is no memory for it, so that the output is sent within the frame.
      */
     @Nullable
     Incoming allocate(long size);

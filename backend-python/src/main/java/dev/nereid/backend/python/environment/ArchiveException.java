@@ -2,9 +2,7 @@ package dev.nereid.backend.python.environment;
 
 import java.io.IOException;
 
-/**
- * An archive that is damaged, or has entries that are not written. The message says why, without the archive's path.
- */
+/** Archive that is damaged, or has entries that are not written. The message says why, without the archive's path. */
 final class ArchiveException extends IOException {
     private static final long serialVersionUID = 1L;
 

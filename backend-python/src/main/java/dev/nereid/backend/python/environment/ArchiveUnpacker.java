@@ -74,10 +74,8 @@ final class ArchiveUnpacker {
     }
 
     /**
-     * Creates an unpacker.
+     * Creates an unpacker into an existing, empty directory, which nothing else changes.
      *
-     * @param root an existing, empty directory, which nothing else changes
-     * @param space the space of its disk
      * @param isCancelled ends the work early, with an {@link ArchiveException}
      */
     ArchiveUnpacker(Path root, FreeSpace space, BooleanSupplier isCancelled) {

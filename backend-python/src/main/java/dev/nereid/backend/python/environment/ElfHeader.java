@@ -38,12 +38,7 @@ record ElfHeader(int machine, int bits, Optional<String> loader) {
     private static final int BITS_32 = 32;
     private static final int BITS_64 = 64;
 
-    /**
-     * Reads the header of a file.
-     *
-     * @param file a file; links are followed
-     * @return the header; empty if it is no such program, or cannot be read
-     */
+    /** Reads the header of a file or of a link's target; empty if it is no such program, or cannot be read. */
     static Optional<ElfHeader> of(Path file) {
         try (FileChannel in = FileChannel.open(file)) {
             ByteBuffer header = read(in, 0, SIZE);

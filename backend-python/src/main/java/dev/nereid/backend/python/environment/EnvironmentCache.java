@@ -132,11 +132,7 @@ final class EnvironmentCache implements AutoCloseable {
         }
     }
 
-    /**
-     * Creates the cache; nothing is written before the first archive.
-     *
-     * @param nanoTime the clock of the lines about progress
-     */
+    /** Creates the cache; nothing is written before the first archive. The clock is for the lines about progress. */
     EnvironmentCache(Path cacheDirectory, LongSupplier nanoTime) {
         root = cacheDirectory.resolve("environments");
         this.nanoTime = nanoTime;

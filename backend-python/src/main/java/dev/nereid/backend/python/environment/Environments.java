@@ -37,11 +37,7 @@ public final class Environments implements AutoCloseable {
     private final Map<String, String> allVariables;
     private final Optional<ElfHeader> machine;
 
-    /**
-     * Creates the environments of a backend; nothing is searched yet.
-     *
-     * @param context the backend, of which the cache directory has the unpacked archives
-     */
+    /** Creates the environments of a backend; its cache directory has unpacked archives. Nothing is searched yet. */
     public Environments(BackendContext context, PythonSettings settings) {
         this(
                 context,

@@ -17,11 +17,7 @@ public final class Interpreter implements AutoCloseable {
         this.lease = lease;
     }
 
-    /**
-     * Returns how its processes are started.
-     *
-     * @return the command, the same for all instances
-     */
+    /** Returns the command that starts its processes, the same for all instances. */
     public ProcessCommand command() {
         return command;
     }

@@ -7,9 +7,8 @@ public final class Machines {
     private Machines() {}
 
     /**
-     * Returns why processes of the backend do not run on this machine. Reads the header of the program of this process.
-     *
-     * @return the system, and which ones are expected; empty if they run
+     * Returns why processes of the backend do not run on this machine: the system, and which ones are expected; empty
+     * if they run. Reads the header of the program of this process.
      */
     public static Optional<String> unsupported() {
         return unsupported(ElfHeader.of(ElfHeader.THIS_PROCESS));

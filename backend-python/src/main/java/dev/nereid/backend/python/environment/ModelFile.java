@@ -37,9 +37,8 @@ public record ModelFile(Path file, String moduleName, List<Path> searchPath) {
     }
 
     /**
-     * Finds the file of a model of the backend {@code python}. Reads directories.
+     * Finds the file, which exists, of a model of the backend {@code python}. Reads directories.
      *
-     * @return the file, which exists
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the name of the model has characters that are
      *     refused; {@link ErrorCode#INTERNAL} if there is no such file, or its name does not end in {@code .py}, with
      *     the texts of the reference

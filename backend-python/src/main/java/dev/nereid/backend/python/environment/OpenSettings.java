@@ -7,21 +7,13 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/**
- * The settings of the frame OPEN. Immutable; one for each load.
- *
- * @param values the settings that all instances share
- */
+/** Settings of the frame OPEN that all instances share, one for each load. Immutable. */
 public record OpenSettings(Map<String, String> values) {
     public OpenSettings {
         values = Map.copyOf(values);
     }
 
-    /**
-     * Collects the settings of a model. Makes the directory of its byte code.
-     *
-     * @param backend the backend, of which the cache directory has the byte code
-     */
+    /** Collects the settings of a model. Makes the directory of its byte code in the backend's cache directory. */
     public static OpenSettings of(
             BackendContext backend,
             ModelContext model,

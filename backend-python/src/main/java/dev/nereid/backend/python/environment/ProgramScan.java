@@ -54,12 +54,7 @@ public final class ProgramScan {
 
     private ProgramScan() {}
 
-    /**
-     * Checks the file of a model.
-     *
-     * @param model the model, as it is configured so far
-     * @return the probable mistakes, each in one line; commonly none
-     */
+    /** Checks the file of a model as configured so far; returns probable mistakes, each in one line, commonly none. */
     public static List<String> at(ModelContext model, ModelFile file) {
         Optional<String> program = read(file.file());
         if (program.isEmpty()) {

@@ -4,10 +4,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The text of a Python program without comments and texts in three quotes, which are replaced by spaces. Lines keep their
- * numbers. Immutable.
- *
- * @param code the text that is left
+ * The text of a Python program without comments and texts in three quotes, which are replaced by spaces. Lines keep
+ * their numbers. Immutable.
  */
 record ProgramText(String code) {
     private static final int QUOTES = 3;

@@ -83,9 +83,8 @@ public record PythonSettings(
     }
 
     /**
-     * Reads the settings. Called when the backend is created.
+     * Reads the settings, when the backend is created.
      *
-     * @param context the services of the server
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if a value does not fit, with the text of the
      *     reference where it has one
      */

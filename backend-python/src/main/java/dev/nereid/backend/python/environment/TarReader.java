@@ -50,19 +50,14 @@ final class TarReader {
     private int padding;
     private String name = "";
 
-    /**
-     * Creates a reader.
-     *
-     * @param in the archive, without compression; owned by the caller
-     */
+    /** Creates a reader of an archive without compression, which the caller owns. */
     TarReader(InputStream in) {
         this.in = in;
     }
 
     /**
-     * Skips the rest of an entry, and reads the next one.
+     * Skips the rest of an entry, and reads the next one; empty at the end of the archive.
      *
-     * @return the entry; empty at the end of the archive
      * @throws ArchiveException if the archive is damaged
      * @throws IOException if it cannot be read
      */
@@ -86,9 +81,8 @@ final class TarReader {
     }
 
     /**
-     * Reads bytes of the file that {@link #next} has returned.
+     * Reads bytes of the file that {@link #next} has returned. Returns their number, 0 at the end of the file.
      *
-     * @return their number; 0 at the end of the file
      * @throws ArchiveException if the archive ends before
      */
     int read(byte[] buffer) throws IOException {

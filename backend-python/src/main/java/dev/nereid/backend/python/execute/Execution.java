@@ -11,9 +11,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/**
- * One call of {@code execute}: the batch belongs to its thread, so what another thread receives waits here for that.
- */
+/** One call of {@code execute}: the batch belongs to its thread, so what another thread receives waits here for it. */
 final class Execution {
     private final long id;
     private final long first;
@@ -39,11 +37,7 @@ final class Execution {
     private boolean responded;
     private final AtomicBoolean concluded = new AtomicBoolean();
 
-    /**
-     * Creates an execution of the current thread.
-     *
-     * @param ended runs when an execution that was deferred has ended
-     */
+    /** Creates an execution of the current thread; {@code ended} runs when it has ended, if it was deferred. */
     Execution(long id, long first, Batch batch, List<OpenRequest> requests, Runnable ended) {
         this.id = id;
         this.first = first;
@@ -130,12 +124,7 @@ final class Execution {
         return index >= 0 && index < requests.size() ? requests.get((int) index) : null;
     }
 
-    /**
-     * Leaves the content of a frame to the thread of the execution.
-     *
-     * @param action handles the content, without the frame
-     * @return {@code false} if the execution has ended
-     */
+    /** Leaves a frame's content, without the frame, to the execution's thread; {@code false} if that has ended. */
     boolean leave(Runnable action) {
         lock.lock();
         try {
@@ -165,11 +154,7 @@ final class Execution {
         }
     }
 
-    /**
-     * Says that EXECUTED has come, on the thread that receives.
-     *
-     * @return {@code false} if it had come before
-     */
+    /** Says that EXECUTED has come, on the thread that receives; {@code false} if it had come before. */
     boolean setResponded() {
         boolean first = !responded;
         responded = true;
@@ -202,11 +187,7 @@ final class Execution {
         return failure;
     }
 
-    /**
-     * Says that the result of the execution is applied now, by this thread.
-     *
-     * @return {@code false} if one was before
-     */
+    /** Says that this thread applies the result of the execution now; {@code false} if one was applied before. */
     boolean conclude() {
         return concluded.compareAndSet(false, true);
     }

@@ -100,11 +100,7 @@ public final class Executions {
         }
     }
 
-    /**
-     * Executes a batch that is deferred. Does not wait for the model. One thread at a time.
-     *
-     * @param ended as of {@link #execute(Batch, Runnable)}
-     */
+    /** Executes a deferred batch as {@link #execute(Batch, Runnable)}, but does not wait for the model. */
     public void execute(Batch batch, DeferredExecution handle, Runnable ended) {
         Execution execution;
         try {
@@ -246,12 +242,7 @@ public final class Executions {
         }
     }
 
-    /**
-     * Receives a frame.
-     *
-     * @return whether it belongs to executions
-     * @throws FrameException if it is wrong
-     */
+    /** Receives a frame, and returns whether it belongs to executions; throws {@link FrameException} if it is wrong. */
     public boolean onFrame(FrameReader frame) {
         switch (frame.type()) {
             case FrameType.EXECUTED -> onExecuted(frame);
@@ -457,10 +448,8 @@ public final class Executions {
     }
 
     /**
-     * Returns the batch of an execution, for calls that it makes. Called while frames are received: the batch stays until a
-     * later frame.
-     *
-     * @return the batch; {@code null} if the execution has returned, or is not known
+     * Returns the batch of an execution, for calls that it makes; {@code null} if it has returned, or is not known.
+     * Called while frames are received: the batch stays until a later frame.
      */
     public @Nullable Batch running(long id) {
         Execution execution = current;

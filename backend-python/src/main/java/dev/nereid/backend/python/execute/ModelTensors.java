@@ -5,20 +5,14 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The names of inputs and outputs of a model, by which frames name tensors. Immutable.
- */
+/** The names of inputs and outputs of a model, by which frames name tensors. Immutable. */
 public final class ModelTensors {
     private final List<String> inputs;
     private final List<String> outputs;
     private final Map<String, Integer> inputIndexes;
     private final Map<String, Integer> outputIndexes;
 
-    /**
-     * Creates the tables.
-     *
-     * @param inputs all inputs that requests may carry: inputs of the configuration, controls and states
-     */
+    /** Creates the tables. The inputs are all that requests may carry: configured inputs, controls and states. */
     public ModelTensors(List<String> inputs, List<String> outputs) {
         this.inputs = List.copyOf(inputs);
         this.outputs = List.copyOf(outputs);

@@ -89,9 +89,8 @@ final class OpenRequest {
     }
 
     /**
-     * Handles what the process returned for the request, on the thread of the execution.
-     *
-     * @return the error of a request that the model must not reschedule, for the log; otherwise {@code null}
+     * Handles what the process returned for the request, on the thread of the execution. Returns, for the log, the
+     * error of a request that the model must not reschedule; otherwise {@code null}.
      */
     @Nullable
     BackendException onReturned(RequestResult result) {
@@ -266,11 +265,7 @@ final class OpenRequest {
         }
     }
 
-    /**
-     * Says that the request ends now.
-     *
-     * @return whether it had not ended before
-     */
+    /** Says that the request ends now; returns whether it had not ended before. */
     boolean end() {
         boolean first = ended.compareAndSet(false, true);
         CancelHook registered = hook;

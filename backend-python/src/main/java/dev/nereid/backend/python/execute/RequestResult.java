@@ -71,9 +71,8 @@ final class RequestResult {
     }
 
     /**
-     * Reads a result.
+     * Reads a result, at which the frame is; outputs that lie in the frame are valid as long as it.
      *
-     * @param frame the frame, at the result; outputs that lie in it are valid as long as it
      * @throws FrameException if the result is wrong; nothing is held then
      */
     static RequestResult read(FrameReader frame, List<String> names, SharedMemory memory) {

@@ -32,24 +32,14 @@ public record CompletedFrame(
         outputs = List.copyOf(outputs);
     }
 
-    /**
-     * A tensor of the configuration. Immutable.
-     *
-     * @param dataType its data type, such as {@code TYPE_FP32}
-     * @param optional whether requests may leave it out
-     */
+    /** A configured tensor, of a type such as {@code TYPE_FP32}; requests may omit an optional one. Immutable. */
     public record Tensor(String name, String dataType, boolean optional, List<Long> dims) {
         public Tensor {
             dims = List.copyOf(dims);
         }
     }
 
-    /**
-     * Reads a frame.
-     *
-     * @param frame a reader at the first field of COMPLETED
-     * @throws FrameException if the frame does not have its form
-     */
+    /** Reads COMPLETED from its first field on; throws {@link FrameException} if the frame does not have its form. */
     public static CompletedFrame read(FrameReader frame) {
         long maxBatchSize = frame.u64("max_batch_size");
         int policy = frame.i32("decoupled");

@@ -39,12 +39,7 @@ final class ElementTypes {
         return requireNonNull(NUMBERS.get(type), "type");
     }
 
-    /**
-     * Returns the type of a number.
-     *
-     * @param what the value with the type, for the error
-     * @throws FrameException if there is none
-     */
+    /** Returns the type of a number. A {@link FrameException} names the value {@code what} if there is none. */
     static DataType type(String what, int number) {
         if (number < 1 || number > TYPES.length) {
             throw new FrameException(what + ": data type " + number + " (expected: 1 to " + TYPES.length + ")");

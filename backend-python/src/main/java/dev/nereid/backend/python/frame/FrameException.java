@@ -4,11 +4,7 @@ package dev.nereid.backend.python.frame;
 public final class FrameException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /**
-     * Creates the exception.
-     *
-     * @param message the field, its value and the expected one
-     */
+    /** Creates the exception with a message of the field, its value and the expected one. */
     public FrameException(String message) {
         super(message);
     }

@@ -31,13 +31,7 @@ public final class FrameReader {
     private long end;
     private long position;
 
-    /**
-     * Sets the frame to be read.
-     *
-     * @param offset where it begins
-     * @param length its length, at least that of the header
-     * @return this reader, at the first field behind the header
-     */
+    /** Sets the frame, at least as long as its header. Returns this reader, at the first field behind the header. */
     public FrameReader of(MemorySegment received, long offset, long length) {
         memory = received;
         start = offset;
@@ -173,11 +167,7 @@ public final class FrameReader {
         return map;
     }
 
-    /**
-     * Reads parameters. Each value is a {@link Boolean}, a {@link Long} or a {@link String}.
-     *
-     * @param count the number of them
-     */
+    /** Reads {@code count} parameters. Each value is a {@link Boolean}, a {@link Long} or a {@link String}. */
     public Map<String, Object> parameters(int count) {
         Map<String, Object> parameters = new LinkedHashMap<>();
         for (int i = 0; i < count; i++) {
@@ -195,12 +185,7 @@ public final class FrameReader {
         return parameters;
     }
 
-    /**
-     * Reads a tensor with its data, if that is in the frame.
-     *
-     * @param what what the tensor is, for errors, such as {@code output}
-     * @return the tensor; its data is memory of the frame
-     */
+    /** Reads a tensor, and its data as memory of the frame if it is there. Errors name its role {@code what}. */
     public FrameTensor tensor(String what) {
         int name = u16(what);
         int typeNumber = u8(what);

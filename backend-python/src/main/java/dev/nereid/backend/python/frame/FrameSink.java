@@ -4,10 +4,9 @@ package dev.nereid.backend.python.frame;
 @FunctionalInterface
 public interface FrameSink {
     /**
-     * Sends a frame, or queues it. Never blocks. Frames are sent in the order of the calls. Does nothing once the process has
-     * ended.
-     *
-     * @param frame a writer; its {@linkplain FrameWriter#end ended} frame is copied or sent before this returns
+     * Sends a frame, or queues it. Never blocks. Frames are sent in the order of the calls. Does nothing once the
+     * process has ended. The {@linkplain FrameWriter#end ended} frame of the writer is copied or sent before this
+     * returns.
      */
     void send(FrameWriter frame);
 }

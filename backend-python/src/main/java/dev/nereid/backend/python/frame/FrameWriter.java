@@ -36,13 +36,7 @@ public final class FrameWriter {
     private MemorySegment memory = Arena.ofAuto().allocate(INITIAL);
     private long position;
 
-    /**
-     * Begins a frame.
-     *
-     * @param type a number of {@link FrameType}
-     * @param flags the flags, 8 bits
-     * @param count the count, 16 bits
-     */
+    /** Begins a frame with a number of {@link FrameType}, flags of 8 bits and a count of 16 bits. */
     public FrameWriter begin(int type, int flags, int count, long id) {
         if (memory.byteSize() > KEPT) {
             memory = Arena.ofAuto().allocate(INITIAL);
@@ -119,10 +113,9 @@ public final class FrameWriter {
     }
 
     /**
-     * Writes a tensor together with its data.
+     * Writes a tensor together with its data, which Java code may read.
      *
      * @param name the index of the name, or the length of the name in bytes where the name follows
-     * @param tensor the tensor, in memory that Java code may read
      */
     public FrameWriter inlineTensor(int name, Tensor tensor) {
         long size = tensor.byteSize();
@@ -137,12 +130,9 @@ public final class FrameWriter {
     }
 
     /**
-     * Writes a tensor with data in shared memory.
+     * Writes a tensor with data in shared memory: {@code size} bytes at an offset of a segment, of a number not 0.
      *
      * @param name as of {@link #inlineTensor}
-     * @param segment the number of the segment, not 0
-     * @param offset where the data begins in it
-     * @param size the size of the data in bytes
      */
     public FrameWriter sharedTensor(int name, DataType type, Shape shape, int segment, long offset, long size) {
         ensure(FrameType.TENSOR_SIZE + (long) Long.BYTES * shape.rank());
@@ -170,11 +160,7 @@ public final class FrameWriter {
         return position;
     }
 
-    /**
-     * Ends the frame: fills it up to a multiple of eight bytes.
-     *
-     * @throws FrameException if it is longer than frames may be
-     */
+    /** Ends the frame: fills it up to a multiple of eight bytes. Throws {@link FrameException} if it is too long. */
     public FrameWriter end() {
         ensure(Long.BYTES);
         long end = align(position);
@@ -187,11 +173,7 @@ public final class FrameWriter {
         return this;
     }
 
-    /**
-     * Returns the frame that was ended.
-     *
-     * @return its bytes, valid until the next frame is begun
-     */
+    /** Returns the bytes of the frame that was ended, valid until the next frame is begun. */
     public MemorySegment frame() {
         return memory.asSlice(0, position);
     }

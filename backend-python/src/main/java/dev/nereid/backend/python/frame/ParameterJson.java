@@ -8,12 +8,7 @@ public final class ParameterJson {
 
     private ParameterJson() {}
 
-    /**
-     * Returns parameters as JSON.
-     *
-     * @param parameters the values by name: texts, numbers and truth values
-     * @return a JSON object in one line
-     */
+    /** Returns texts, numbers and truth values by name as a JSON object in one line. */
     public static String of(Map<String, ?> parameters) {
         StringBuilder json = new StringBuilder("{");
         parameters.forEach((name, value) -> {

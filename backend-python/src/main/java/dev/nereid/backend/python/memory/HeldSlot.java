@@ -31,9 +31,7 @@ public final class HeldSlot {
         return data;
     }
 
-    /**
-     * Ends the use of the data. The slot is Python's, or free, if this was the last use. Never blocks. Later calls do nothing.
-     */
+    /** Ends the use; after the last one the slot is Python's, or free. Never blocks. Later calls do nothing. */
     public void release() {
         if (released.compareAndSet(false, true)) {
             owner.endHold(segment, index);

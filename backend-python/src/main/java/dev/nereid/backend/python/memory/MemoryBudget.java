@@ -7,11 +7,7 @@ public final class MemoryBudget {
     private final long limit;
     private final AtomicLong used = new AtomicLong();
 
-    /**
-     * Creates a budget of which nothing is used.
-     *
-     * @param limit the limit in bytes; 0: no shared memory at all
-     */
+    /** Creates a budget of which nothing is used, with a limit in bytes; 0 for no shared memory at all. */
     public MemoryBudget(long limit) {
         if (limit < 0) {
             throw new IllegalArgumentException("limit: " + limit + " (expected: 0 or more)");
@@ -28,12 +24,7 @@ public final class MemoryBudget {
         return used.get();
     }
 
-    /**
-     * Uses bytes, unless they exceed the limit together with the ones in use.
-     *
-     * @param byteSize the bytes, 0 or more
-     * @return true if they are used now
-     */
+    /** Uses bytes, 0 or more, unless they exceed the limit with the ones in use; returns whether they are used now. */
     boolean reserve(long byteSize) {
         long before = used.get();
         while (byteSize <= limit - before) {
@@ -45,11 +36,7 @@ public final class MemoryBudget {
         return false;
     }
 
-    /**
-     * Ends the use of bytes.
-     *
-     * @param byteSize bytes of one {@link #reserve}
-     */
+    /** Ends the use of the bytes of one {@link #reserve}. */
     void free(long byteSize) {
         used.addAndGet(-byteSize);
     }

@@ -18,11 +18,7 @@ final class SegmentFile {
         this.descriptor = new AtomicInteger(descriptor);
     }
 
-    /**
-     * Creates and maps a file.
-     *
-     * @throws PosixException if the system has no memory or no descriptor for it
-     */
+    /** Creates and maps a file; fails if the system has no memory or no descriptor for it. */
     static SegmentFile create(long byteSize) throws PosixException {
         int descriptor = MemoryCalls.create(NAME);
         try {

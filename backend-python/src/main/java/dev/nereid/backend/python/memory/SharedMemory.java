@@ -69,13 +69,7 @@ public final class SharedMemory {
     @GuardedBy("lock")
     private boolean closed;
 
-    /**
-     * Creates the memory of a process; no segment yet.
-     *
-     * @param sink takes frames for the process
-     * @param budget the limit, shared with other processes
-     * @param nanoTime a clock in nanoseconds with any origin, such as {@link System#nanoTime}
-     */
+    /** Creates the memory of a process, with a budget that is shared with other processes; no segment yet. */
     public SharedMemory(FrameSink sink, MemoryBudget budget, System.Logger log, LongSupplier nanoTime) {
         this.sink = sink;
         this.budget = budget;
@@ -90,10 +84,9 @@ public final class SharedMemory {
     // Tensors for Python
 
     /**
-     * Returns memory for a tensor that is sent to Python. Sends SEGMENT first if there is no free slot.
-     *
-     * @param byteSize the size of the tensor in bytes, 1 or more
-     * @return the slot, owned by the caller; null if the budget is used up, the system refuses memory, or the process has ended
+     * Returns memory for a tensor of 1 byte or more that is sent to Python; sends SEGMENT first if there is no free
+     * slot. The caller owns the slot; null if the budget is used up, the system refuses memory, or the process has
+     * ended.
      */
     public @Nullable IncomingSlot allocate(long byteSize) {
         if (byteSize <= 0) {
@@ -167,9 +160,8 @@ public final class SharedMemory {
     }
 
     /**
-     * Ends Python's use of the slots that a frame names.
+     * Ends Python's use of the slots that a frame RELEASED names, from its first slot on.
      *
-     * @param frame RELEASED, at its first slot
      * @throws FrameException if the process does not have one of the slots; it must be ended
      */
     public void onReleased(FrameReader frame) {
@@ -218,11 +210,10 @@ public final class SharedMemory {
     }
 
     /**
-     * Removes an outgoing segment that Python has returned.
+     * Removes the outgoing segment that Python has returned, by the id of SEGMENT_RETURNED.
      *
-     * @param number the id of SEGMENT_RETURNED
-     * @throws FrameException if the process does not have this segment, or has named a slot that is not released yet; it must be
-     *     ended
+     * @throws FrameException if the process does not have this segment, or has named a slot that is not released yet;
+     *     it must be ended
      */
     public void onSegmentReturned(long number) {
         Segment segment;

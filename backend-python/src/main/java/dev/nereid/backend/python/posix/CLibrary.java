@@ -29,20 +29,12 @@ final class CLibrary {
 
     private CLibrary() {}
 
-    /**
-     * Returns a function that sets no error number.
-     *
-     * @throws IllegalStateException if the C library does not have it
-     */
+    /** Returns a function that sets no error number; throws {@link IllegalStateException} if it is missing. */
     static MethodHandle bind(String function, FunctionDescriptor descriptor, Linker.Option... options) {
         return handle(function, descriptor, List.of(options));
     }
 
-    /**
-     * Returns a function that keeps its error number: its first argument is memory of {@link #state}.
-     *
-     * @throws IllegalStateException if the C library does not have it
-     */
+    /** Returns a function as {@link #bind}; its first argument, memory of {@link #state}, keeps the error number. */
     static MethodHandle failing(String function, FunctionDescriptor descriptor, Linker.Option... options) {
         List<Linker.Option> all = new ArrayList<>(List.of(options));
         all.add(Linker.Option.captureCallState("errno"));

@@ -47,7 +47,6 @@ public final class MemoryCalls {
      *
      * @param name a name for {@code /proc/self/maps}; at most 249 bytes
      * @return the descriptor, for {@link #close}
-     * @throws PosixException if the system refuses it
      */
     public static int create(String name) throws PosixException {
         try (Arena arena = Arena.ofConfined()) {
@@ -70,11 +69,7 @@ public final class MemoryCalls {
         }
     }
 
-    /**
-     * Sets the size of a file. Memory is taken when it is first written to.
-     *
-     * @throws PosixException if the system refuses it
-     */
+    /** Sets the size of a file. Memory is taken when it is first written to. */
     public static void resize(int descriptor, long byteSize) throws PosixException {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment state = CLibrary.state(arena);
@@ -88,12 +83,7 @@ public final class MemoryCalls {
         }
     }
 
-    /**
-     * Fixes the size of a file in memory for all processes and for as long as it exists.
-     *
-     * @param descriptor a file of {@link #create}
-     * @throws PosixException if the system refuses it
-     */
+    /** Fixes the size of a file of {@link #create} in memory for all processes and for as long as it exists. */
     public static void seal(int descriptor) throws PosixException {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment state = CLibrary.state(arena);
@@ -109,12 +99,10 @@ public final class MemoryCalls {
     }
 
     /**
-     * Maps a file for reading and writing.
+     * Maps a file, which may be closed afterwards, for reading and writing.
      *
-     * @param descriptor the file; it may be closed afterwards
      * @param byteSize the size in bytes, at most that of the file
      * @return the memory, of the global scope: valid until {@link #unmap}, which no access may follow
-     * @throws PosixException if the system refuses it
      */
     @SuppressWarnings("restricted")
     public static MemorySegment map(int descriptor, long byteSize) throws PosixException {
@@ -132,12 +120,7 @@ public final class MemoryCalls {
         }
     }
 
-    /**
-     * Unmaps memory.
-     *
-     * @param memory the whole result of {@link #map}, which nothing reads or writes any more
-     * @throws PosixException if the system refuses it
-     */
+    /** Unmaps memory, the whole result of {@link #map}, which nothing reads or writes any more. */
     public static void unmap(MemorySegment memory) throws PosixException {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment state = CLibrary.state(arena);
@@ -151,11 +134,7 @@ public final class MemoryCalls {
         }
     }
 
-    /**
-     * Closes a descriptor. It is closed after an error too.
-     *
-     * @throws PosixException if the system reports an error
-     */
+    /** Closes a descriptor. It is closed after an error too. */
     public static void close(int descriptor) throws PosixException {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment state = CLibrary.state(arena);

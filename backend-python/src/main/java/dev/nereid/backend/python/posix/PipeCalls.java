@@ -17,20 +17,10 @@ public final class PipeCalls {
 
     private PipeCalls() {}
 
-    /**
-     * The two descriptors of a pipe. Processes that are started later do not inherit them.
-     *
-     * @param readEnd the descriptor to read from, owned by the caller
-     * @param writeEnd the descriptor to write to, owned by the caller
-     */
+    /** The two descriptors of a pipe, owned by the caller. Processes that are started later do not inherit them. */
     public record Pipe(int readEnd, int writeEnd) {}
 
-    /**
-     * Creates a pipe.
-     *
-     * @return the descriptors, which the caller {@linkplain #close closes}
-     * @throws PosixException if the process or the system has no descriptor left
-     */
+    /** Creates a pipe, which the caller {@linkplain #close closes}; fails if no descriptor is left. */
     public static Pipe open() throws PosixException {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment state = CLibrary.state(arena);
@@ -48,11 +38,7 @@ public final class PipeCalls {
         }
     }
 
-    /**
-     * Closes a descriptor. Its number may then be that of another file.
-     *
-     * @param descriptor a descriptor that the caller owns
-     */
+    /** Closes a descriptor that the caller owns. Its number may then be that of another file. */
     public static void close(int descriptor) {
         try {
             int _ = (int) CLOSE.invokeExact(descriptor);

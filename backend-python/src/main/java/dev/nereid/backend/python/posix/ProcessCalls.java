@@ -23,11 +23,7 @@ public final class ProcessCalls {
 
     private ProcessCalls() {}
 
-    /**
-     * Kills the processes of a group.
-     *
-     * @param leader the number of the process that has made the group, above 1; it may have ended just now
-     */
+    /** Kills the processes of a group by the number of its leader, above 1, which may have ended just now. */
     public static void killGroup(long leader) {
         if (leader > 1) {
             boolean _ = kill(-leader, SIGKILL);
@@ -54,12 +50,7 @@ public final class ProcessCalls {
         }
     }
 
-    /**
-     * Sends a signal to a process.
-     *
-     * @param process the number of a process that has not been waited for
-     * @return whether it was sent
-     */
+    /** Sends a signal to a process that has not been waited for; returns whether it was sent. */
     public static boolean kill(long process, int signal) {
         try (Arena arena = Arena.ofConfined()) {
             return (int) KILL.invokeExact(CLibrary.state(arena), Math.toIntExact(process), signal) == 0;

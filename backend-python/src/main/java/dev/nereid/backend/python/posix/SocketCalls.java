@@ -111,10 +111,8 @@ public final class SocketCalls {
     /**
      * Accepts a connection of a process of the same user. One of another user is closed.
      *
-     * @param socket a socket that listens
      * @param millis how long this waits for one
      * @return the descriptor of the connection, or -1 if there is none yet
-     * @throws PosixException if it cannot be accepted
      */
     public static int accept(int socket, int millis) throws PosixException {
         try (Arena arena = Arena.ofConfined()) {
@@ -146,24 +144,12 @@ public final class SocketCalls {
                 && credentials.get(JAVA_INT, Integer.BYTES) == (int) USER.invokeExact();
     }
 
-    /**
-     * Waits until something can be received.
-     *
-     * @param socket a connected socket
-     * @param millis the longest wait
-     * @return whether it can be, or the other side is gone
-     */
+    /** Waits at most {@code millis} to receive something; returns whether that can be, or the other side is gone. */
     public static boolean awaitReadable(int socket, int millis) {
         return await(socket, POLLIN, millis);
     }
 
-    /**
-     * Waits until something can be sent.
-     *
-     * @param socket a connected socket
-     * @param millis the longest wait
-     * @return whether it can be, or the other side is gone
-     */
+    /** Waits at most {@code millis} to send something; returns whether that can be, or the other side is gone. */
     public static boolean awaitWritable(int socket, int millis) {
         return await(socket, POLLOUT, millis);
     }
@@ -184,21 +170,15 @@ public final class SocketCalls {
         return (int) POLL.invokeExact(state, descriptors, 1L, millis) > 0;
     }
 
-    /**
-     * Returns memory for {@link #send} and {@link #receive}.
-     *
-     * @param arena what frees it
-     */
+    /** Returns memory for {@link #send} and {@link #receive}, which the arena frees. */
     public static MemorySegment newState(Arena arena) {
         return CLibrary.state(arena);
     }
 
     /**
-     * Sends bytes without blocking.
+     * Sends native memory to a connected socket without blocking.
      *
      * @param state memory of {@link #newState} that no other thread uses meanwhile
-     * @param socket a connected socket
-     * @param bytes native memory
      * @return the number of bytes sent, {@link #FULL}, or {@link #GONE}
      */
     public static long send(MemorySegment state, int socket, MemorySegment bytes) {
@@ -221,13 +201,7 @@ public final class SocketCalls {
         }
     }
 
-    /**
-     * Limits the wait of {@link #receive}.
-     *
-     * @param socket a connected socket
-     * @param limit the longest wait
-     * @throws PosixException if the socket does not take it
-     */
+    /** Limits the wait of {@link #receive} from a connected socket; fails if that does not take it. */
     public static void limitReceive(int socket, Duration limit) throws PosixException {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment state = CLibrary.state(arena);
@@ -246,11 +220,9 @@ public final class SocketCalls {
     }
 
     /**
-     * Receives bytes, and waits for the first one, at most as long as {@link #limitReceive} says.
+     * Receives bytes into native memory, and waits for the first one, at most as long as {@link #limitReceive} says.
      *
      * @param state as of {@link #send}
-     * @param socket a connected socket
-     * @param bytes native memory that gets the bytes
      * @return the number of bytes received, {@link #LATE}, or {@link #GONE}
      */
     public static long receive(MemorySegment state, int socket, MemorySegment bytes) {

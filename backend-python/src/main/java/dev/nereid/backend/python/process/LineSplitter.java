@@ -30,11 +30,7 @@ final class LineSplitter {
         void line(byte[] bytes, int length, long more, boolean update);
     }
 
-    /**
-     * Creates a splitter.
-     *
-     * @param lines receives the lines, during the calls of this object
-     */
+    /** Creates a splitter, which calls {@code lines} during the calls of this object. */
     LineSplitter(Lines lines) {
         this.lines = lines;
     }

@@ -49,13 +49,7 @@ final class OutputLimit {
         return report;
     }
 
-    /**
-     * Takes a line.
-     *
-     * @param shown the number of its bytes that are shown
-     * @param more the number of its other bytes
-     * @return whether it passes; one that does not is counted
-     */
+    /** Takes a line of shown bytes and {@code more} others. Returns whether it passes; one that does not is counted. */
     boolean tryPass(long nowNanos, int shown, long more) {
         if (leftOutLines == 0) {
             double seconds = Math.max(0, nowNanos - filled) / (double) SECOND;

@@ -30,12 +30,7 @@ public final class OutputPipe implements AutoCloseable {
         this.input = input;
     }
 
-    /**
-     * Creates a pipe.
-     *
-     * @return the pipe, owned by the caller
-     * @throws IOException if no descriptor is left
-     */
+    /** Creates a pipe, owned by the caller; fails if no descriptor is left. */
     public static OutputPipe open() throws IOException {
         PipeCalls.Pipe pipe = PipeCalls.open();
         boolean opened = false;

@@ -80,21 +80,14 @@ public final class OutputReader implements AutoCloseable {
         return reader;
     }
 
-    /**
-     * Returns the last lines that the process has printed, also the ones that were left out.
-     *
-     * @return at most 20 lines, the oldest first, each cut to 1,000 bytes
-     */
+    /** Returns at most 20 last lines of the process, also left out ones, oldest first, each cut to 1,000 bytes. */
     public List<String> lastLines() {
         return last.texts();
     }
 
     /**
-     * Waits until all output is read and passed on. It ends with the last process that has inherited it, which may be
-     * long after the first one.
-     *
-     * @param timeout how long to wait at most
-     * @throws InterruptedException if the calling thread is interrupted
+     * Waits until all output is read and passed on, at most for the timeout; returns whether it is. It ends with the
+     * last process that has inherited it, which may be long after the first one.
      */
     public boolean awaitEnd(Duration timeout) throws InterruptedException {
         return ended.await(timeout.toNanos(), TimeUnit.NANOSECONDS);

@@ -36,11 +36,7 @@ final class ReadTurns {
         this.awaited = awaited;
     }
 
-    /**
-     * Receives as the thread of the process, until the channel ends.
-     *
-     * @param receive receives once, and returns whether the channel is still open
-     */
+    /** Calls {@code receive} as the thread of the process until it returns {@code false}: the channel has ended. */
     void receiveAlways(BooleanSupplier receive) {
         Thread self = Thread.currentThread();
         owner = self;

@@ -21,11 +21,7 @@ final class StartSocket implements AutoCloseable {
         this.socket = socket;
     }
 
-    /**
-     * Creates the socket, with a name that nobody can guess.
-     *
-     * @throws IOException if that fails, as without descriptors
-     */
+    /** Creates the socket with a name that nobody can guess; fails, for instance, without descriptors. */
     static StartSocket open() throws IOException {
         String name = PREFIX + randomText();
         return new StartSocket(name, SocketCalls.listen(name));

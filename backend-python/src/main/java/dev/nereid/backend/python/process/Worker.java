@@ -93,11 +93,9 @@ public final class Worker implements FrameSink {
     }
 
     /**
-     * Starts a process. Returns at once.
+     * Starts a process, to be ended by {@link #kill} or {@link #finish}. Returns at once.
      *
-     * @param frames gets the frames and lines of the process
      * @param executor runs a task while the process does not read frames
-     * @return the process, to be ended by {@link #kill} or {@link #finish}
      */
     public static Worker start(WorkerCommand command, WorkerFrames frames, Executor executor, System.Logger logger) {
         Worker worker = new Worker(command, frames, executor, logger);
@@ -106,20 +104,14 @@ public final class Worker implements FrameSink {
     }
 
     /**
-     * Returns what the process says of itself when it has connected.
-     *
-     * @return completed on the thread of the process, or exceptionally with a {@link BackendException} that says why it did
-     *     not start
+     * Returns what the process says of itself when it has connected. It is completed on the thread of the process, or
+     * exceptionally with a {@link BackendException} that says why it did not start.
      */
     public CompletableFuture<Hello> hello() {
         return hello;
     }
 
-    /**
-     * Returns the end of the process.
-     *
-     * @return completed on the thread of the process when that has ended, never exceptionally
-     */
+    /** Returns the end of the process; completed on its thread when it has ended, never exceptionally. */
     public CompletableFuture<WorkerEnd> ended() {
         return ended;
     }
@@ -149,11 +141,10 @@ public final class Worker implements FrameSink {
     }
 
     /**
-     * Sends a frame that DONE or COMPLETED answers.
+     * Sends a frame, with an id of {@link #nextId}, that DONE or COMPLETED answers.
      *
-     * @param frame the frame, with an id of {@link #nextId}
-     * @return the frame of the answer, on the thread that received it; exceptionally with a {@link BackendException} if the
-     *     process ends before
+     * @return the frame of the answer, on the thread that received it; exceptionally with a {@link BackendException} if
+     *     the process ends before
      */
     public CompletableFuture<FrameReader> ask(FrameWriter frame, long id) {
         CompletableFuture<FrameReader> answer = new CompletableFuture<>();
@@ -241,11 +232,7 @@ public final class Worker implements FrameSink {
         }
     }
 
-    /**
-     * Kills the process, whatever it does. Later calls do nothing.
-     *
-     * @param why the reason, for the error of its requests; empty for none
-     */
+    /** Kills the process, for a reason in the error of its requests; empty for none. Later calls do nothing. */
     public void kill(String why) {
         ending.lock();
         try {
@@ -262,12 +249,7 @@ public final class Worker implements FrameSink {
         }
     }
 
-    /**
-     * Ends the process in order: it calls {@code finalize} and exits.
-     *
-     * @param limit how long it may take until it is killed
-     * @return completed when it has ended
-     */
+    /** Has the process call {@code finalize} and exit, or kills it after the limit; completed when it has ended. */
     public CompletableFuture<WorkerEnd> finish(Duration limit) {
         if (!isAlive()) {
             kill("");

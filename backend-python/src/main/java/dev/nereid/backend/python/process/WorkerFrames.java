@@ -19,11 +19,7 @@ public interface WorkerFrames {
      */
     boolean awaited();
 
-    /**
-     * Receives a line of the output of the process, on the thread that reads it.
-     *
-     * @param line the line, without its end
-     */
+    /** Receives a line of the output of the process, without its end, on the thread that reads it. */
     void onLine(String line);
 
     /**
@@ -32,8 +28,6 @@ public interface WorkerFrames {
      */
     void onDisconnect();
 
-    /**
-     * Says that the process has ended, on its thread, after {@link #onDisconnect} and before {@link Worker#ended} completes.
-     */
+    /** Says on the process's thread that it has ended, after {@link #onDisconnect} and before {@link Worker#ended}. */
     void onEnd(WorkerEnd end);
 }

@@ -7,11 +7,7 @@ import java.util.concurrent.TimeUnit;
 /** Runs actions later. Safe for use by any thread. */
 @FunctionalInterface
 public interface Delays {
-    /**
-     * Runs an action after a time. Never blocks. The action is lost if its executor is closed or full by then.
-     *
-     * @param millis the time in milliseconds
-     */
+    /** Runs an action after milliseconds. Never blocks. It is lost if its executor is closed or full by then. */
     void run(long millis, Runnable action);
 
     /** Returns delays that run their actions by an executor. */

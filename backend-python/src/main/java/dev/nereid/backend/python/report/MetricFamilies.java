@@ -33,11 +33,7 @@ public final class MetricFamilies {
     @GuardedBy("lock")
     private final Map<String, Family> families = new HashMap<>();
 
-    /**
-     * Creates the families of a backend.
-     *
-     * @param metrics the metrics of the backend, {@link BackendContext#metrics}
-     */
+    /** Creates the families of a backend from its {@link BackendContext#metrics}. */
     public MetricFamilies(Metrics metrics) {
         this.metrics = requireNonNull(metrics, "metrics");
     }
@@ -90,9 +86,8 @@ public final class MetricFamilies {
     }
 
     /**
-     * Adds a user of a family, which is created where it is missing.
+     * Adds a user of a family, to be released; the family is created where it is missing.
      *
-     * @return the family, to be released
      * @throws RefusedException if the name is not valid, or has another kind
      */
     Family family(Kind kind, String name, String description) throws RefusedException {
@@ -130,11 +125,8 @@ public final class MetricFamilies {
     }
 
     /**
-     * Creates a metric, or adds a user of the one with these labels. A histogram that exists keeps its buckets.
+     * Creates a metric with immutable labels, or adds a user of it, to be removed. A histogram keeps its first bounds.
      *
-     * @param labels the labels; immutable
-     * @param bounds the buckets of a histogram
-     * @return the metric, to be removed
      * @throws RefusedException if a label or the buckets are not valid
      */
     MetricUse metric(Family family, Map<String, String> labels, double[] bounds) throws RefusedException {

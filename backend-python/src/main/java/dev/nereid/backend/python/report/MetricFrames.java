@@ -75,22 +75,13 @@ public final class MetricFrames {
     /** A metric of a family. */
     private record UsedMetric(MetricUse use, long bytes, long family) {}
 
-    /**
-     * Creates the metrics of a process.
-     *
-     * @param families the names that all processes of the backend share
-     * @param frames receives REPLY
-     */
+    /** Creates the metrics of a process. All processes of the backend share the families; the sink receives REPLY. */
     public MetricFrames(MetricFamilies families, FrameSink frames) {
         this.families = requireNonNull(families, "families");
         this.frames = requireNonNull(frames, "frames");
     }
 
-    /**
-     * Handles METRIC. Never blocks.
-     *
-     * @throws FrameException if the frame is malformed, or an id is in use
-     */
+    /** Handles METRIC. Never blocks. Throws {@link FrameException} if the frame is malformed, or an id is in use. */
     public void onMetric(FrameReader frame) {
         if (frame.remaining() > MAX_BODY) {
             throw new FrameException("metric: " + frame.remaining() + " bytes (expected: at most " + MAX_BODY + ")");

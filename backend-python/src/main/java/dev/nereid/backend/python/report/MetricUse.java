@@ -13,10 +13,8 @@ sealed interface MetricUse {
     }
 
     /**
-     * Changes the metric.
-     *
-     * @param operation {@link MetricFrames#INCREMENT}, {@link MetricFrames#SET} or {@link MetricFrames#OBSERVE}
-     * @return whether the kind has the operation
+     * Changes the metric by {@link MetricFrames#INCREMENT}, {@link MetricFrames#SET} or {@link MetricFrames#OBSERVE};
+     * returns whether its kind has the operation.
      */
     boolean change(int operation, double value);
 

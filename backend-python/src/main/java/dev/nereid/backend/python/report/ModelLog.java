@@ -59,30 +59,20 @@ public final class ModelLog implements AutoCloseable {
     }
 
     /**
-     * Creates the log of a model, which follows the level of the server's log.
+     * Creates the log of a model, which follows the level of the server's log and is closed before the model is.
      *
-     * @param nanoTime the clock, in nanoseconds
-     * @return the log, to be closed before the model is
      * @throws IllegalStateException as of {@link ModelContext#onLogLevel}
      */
     public static ModelLog open(ModelContext context, LongSupplier nanoTime) {
         return new ModelLog(context, nanoTime, Delays.on(context.executor()));
     }
 
-    /**
-     * Returns the levels that the server's log writes now, for the setting {@code log_levels} of OPEN.
-     *
-     * @return 1 INFO, 2 WARNING, 4 ERROR and 8 VERBOSE, added
-     */
+    /** Returns the sum of written levels for {@code log_levels} of OPEN: 1 INFO, 2 WARNING, 4 ERROR, 8 VERBOSE. */
     public int levels() {
         return levels;
     }
 
-    /**
-     * Creates the log of a process.
-     *
-     * @return the log, to be closed when the process has ended
-     */
+    /** Creates the log of a process, to be closed when the process has ended. */
     public ProcessLog process(String instance) {
         return new ProcessLog(this, context, instance, nanoTime, delays);
     }

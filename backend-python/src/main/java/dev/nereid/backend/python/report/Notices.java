@@ -25,11 +25,7 @@ public final class Notices {
         this.log = requireNonNull(log, "log");
     }
 
-    /**
-     * Handles NOTICE of any process of the model. Notices of an unknown kind are ignored.
-     *
-     * @throws FrameException if the frame is malformed
-     */
+    /** Handles NOTICE of any process of the model, if of a known kind. Throws {@link FrameException} if malformed. */
     public void onNotice(FrameReader frame) {
         if (frame.id() != UNKNOWN_OUTPUT) {
             return;

@@ -73,9 +73,7 @@ public final class ProcessLog implements AutoCloseable {
 
     /**
      * Sends the levels of the log by LOG_LEVELS, now and after changes, until {@link #close}. Called once, after OPEN
-     * is sent, which sets the levels too.
-     *
-     * @param frames receives the frames; must not call this object
+     * is sent, which sets the levels too. The receiver of the frames must not call this object.
      */
     public void sendLevels(FrameSink frames) {
         lock.lock();
@@ -102,11 +100,7 @@ public final class ProcessLog implements AutoCloseable {
         }
     }
 
-    /**
-     * Writes the line of a LOG frame.
-     *
-     * @throws FrameException if the frame is malformed
-     */
+    /** Writes the line of a LOG frame; throws {@link FrameException} if it is malformed. */
     public void onLog(FrameReader frame) {
         Level level = level(frame.flags());
         long number = frame.id();
@@ -172,20 +166,12 @@ public final class ProcessLog implements AutoCloseable {
         }
     }
 
-    /**
-     * Writes a line that the process has printed.
-     *
-     * @param text the text, without line breaks
-     */
+    /** Writes a line that the process has printed, without line breaks. */
     public void line(String text) {
         write(Level.INFO, text);
     }
 
-    /**
-     * Writes a line about the instance or its process.
-     *
-     * @param text the text as it is, without format elements
-     */
+    /** Writes a line about the instance or its process as it is, without format elements. */
     public void write(Level level, String text) {
         context.logger().log(level, prefix + text);
     }

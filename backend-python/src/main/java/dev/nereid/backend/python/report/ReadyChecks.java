@@ -133,9 +133,8 @@ public final class ReadyChecks {
     }
 
     /**
-     * Checks whether the model is ready. Never blocks.
-     *
-     * @return a stage as of {@link dev.nereid.spi.ModelInstance#checkReady}; callers cannot complete it for others
+     * Checks whether the model is ready, as {@link dev.nereid.spi.ModelInstance#checkReady}. Never blocks. Callers
+     * cannot complete the stage for others.
      */
     public CompletionStage<Void> check() {
         lock.lock();
@@ -215,11 +214,7 @@ public final class ReadyChecks {
                         ErrorCode.UNAVAILABLE, "Timed out waiting for " + call + " is_ready() response"));
     }
 
-    /**
-     * Handles READY.
-     *
-     * @throws FrameException if the frame is malformed, or no call has its id
-     */
+    /** Handles READY; throws {@link FrameException} if the frame is malformed, or no call has its id. */
     public void onReady(FrameReader frame) {
         int flags = frame.flags();
         if (flags > ERROR) {
@@ -275,11 +270,7 @@ public final class ReadyChecks {
         }
     }
 
-    /**
-     * Fails the check that waits, and all later ones. Later calls do nothing.
-     *
-     * @param reason the text for clients, which says how the process has ended
-     */
+    /** Fails waiting and later checks with a text for clients, how the process has ended. Later calls do nothing. */
     public void close(String reason) {
         Check waiting;
         lock.lock();

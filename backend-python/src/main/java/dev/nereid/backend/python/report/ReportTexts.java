@@ -14,12 +14,10 @@ final class ReportTexts {
     private ReportTexts() {}
 
     /**
-     * Reads a text that has a limit.
+     * Reads a text of at most {@code limit} bytes.
      *
      * @param frame the frame, at the length of the text
-     * @param field what the text is, for errors
-     * @param limit the maximum length in bytes
-     * @throws FrameException if it is longer
+     * @throws FrameException if it is longer; names the field
      */
     static String within(FrameReader frame, String field, int limit) {
         long length = frame.u32(field);
