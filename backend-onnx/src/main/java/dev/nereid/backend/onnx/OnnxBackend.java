@@ -48,11 +48,7 @@ final class OnnxBackend implements Backend {
         return open(context, OnnxBackend.class.getClassLoader());
     }
 
-    /**
-     * Unpacks the native library where an earlier start has not done so, and loads it.
-     *
-     * @param artifact finds the resources of ONNX Runtime's artifact
-     */
+    /** Unpacks the native library of the artifact where an earlier start has not done so, and loads it. */
     static OnnxBackend open(BackendContext context, ClassLoader artifact) {
         OnnxBackendOptions options = OnnxBackendOptions.of(context);
         try {

@@ -18,10 +18,8 @@ final class OnnxCompletion {
     private OnnxCompletion() {}
 
     /**
-     * Completes a configuration. It returns batching as far as the model allows it, and the inputs or outputs that the
-     * configuration lacks.
-     *
-     * @param defaultMaxBatchSize the largest batch where the configuration has none
+     * Completes a configuration. Returns batching as far as the model allows it, by default of {@code
+     * defaultMaxBatchSize}, and the inputs or outputs that the configuration lacks.
      */
     static ModelCompletion of(ModelContext context, OrtSession session, int defaultMaxBatchSize) {
         ModelSettings settings = context.settings();

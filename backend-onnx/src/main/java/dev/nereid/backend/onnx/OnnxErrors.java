@@ -14,9 +14,7 @@ final class OnnxErrors {
 
     private OnnxErrors() {}
 
-    /**
-     * Returns a failure of ONNX Runtime in the form of the reference server. It has ONNX Runtime's own number and text.
-     */
+    /** Returns a failure of ONNX Runtime in the form of the reference server, with ONNX Runtime's number and text. */
     static BackendException of(OrtException failure) {
         return new BackendException(
                 ErrorCode.INTERNAL, "onnx runtime error " + failure.code().number() + ": " + failure.getMessage());

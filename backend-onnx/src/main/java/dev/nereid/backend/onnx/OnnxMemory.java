@@ -88,11 +88,7 @@ final class OnnxMemory {
         return device != null && batch.takesOutput(output, device);
     }
 
-    /**
-     * Allocates an output of a batch.
-     *
-     * @param onDevice whether it should lie on the instance's GPU; it lies on the host where no memory is left there
-     */
+    /** Allocates an output on the instance's GPU if {@code onDevice} and it has memory left, otherwise on the host. */
     Tensor allocate(Batch batch, OnnxSignature.Output output, Shape shape, boolean onDevice) {
         MemoryPlace device = gpu;
         if (device != null && onDevice) {

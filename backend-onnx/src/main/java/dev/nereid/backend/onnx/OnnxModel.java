@@ -46,11 +46,7 @@ final class OnnxModel implements Model {
         this.whenClosed = whenClosed;
     }
 
-    /**
-     * Loads a model for the devices of its instances, and refuses it if it does not agree with its configuration.
-     *
-     * @param whenClosed runs when the loaded model is closed
-     */
+    /** Loads a model for the devices of its instances, and refuses it if it does not agree with its configuration. */
     static OnnxModel load(
             OrtLibrary library,
             ModelContext context,

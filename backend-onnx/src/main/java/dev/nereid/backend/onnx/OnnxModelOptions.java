@@ -126,11 +126,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
         return Math.max(0, pools.intraOp() - 1) + Math.max(0, interOp - 1);
     }
 
-    /**
-     * Returns whether sessions for other instances would compute with the same threads.
-     *
-     * @param backend the options of the backend by which these were read
-     */
+    /** Returns whether sessions for other instances, with the same backend options, would use the same threads. */
     boolean suits(Parameters parameters, OnnxBackendOptions backend, List<Device> instances) {
         if (session.sharesThreads()) {
             return true;

@@ -48,11 +48,7 @@ final class OnnxTensors {
                 });
     }
 
-    /**
-     * Refuses inputs and outputs of a model that are no tensors, even if the configuration does not name them.
-     *
-     * @throws BackendException {@link ErrorCode#UNSUPPORTED} if one is none
-     */
+    /** Refuses, as {@link ErrorCode#UNSUPPORTED}, inputs and outputs that are no tensors, even if not configured. */
     static void requireTensors(List<OrtTensorInfo> infos) {
         for (OrtTensorInfo info : infos) {
             if (info.kind() != OrtTensorInfo.Kind.TENSOR) {

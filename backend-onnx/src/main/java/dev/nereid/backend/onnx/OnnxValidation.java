@@ -27,9 +27,7 @@ final class OnnxValidation {
         tensors = new TensorChecks(settings);
     }
 
-    /**
-     * Refuses a configuration that does not agree with its model. The texts are the same as on the reference server.
-     */
+    /** Refuses a configuration that does not agree with its model, with the texts of the reference server. */
     static void check(ModelSettings settings, OrtSession session) {
         OnnxValidation validation = new OnnxValidation(settings, session);
         OnnxTensors.requireTensors(session.inputs());
@@ -88,9 +86,7 @@ final class OnnxValidation {
         }
     }
 
-    /**
-     * Returns the names of the inputs of every execution. They are the inputs that are not optional, and derived ones.
-     */
+    /** Returns the names of the inputs of every execution: derived ones, and those that are not optional. */
     private List<String> configuredInputs() {
         return Stream.concat(
                         settings.inputs().stream()
@@ -185,11 +181,7 @@ final class OnnxValidation {
         }
     }
 
-    /**
-     * Compares dimensions.
-     *
-     * @param exact whether dimensions that are open in the model must be open in the configuration, as for outputs
-     */
+    /** Compares dimensions; if {@code exact}, as for outputs, those open in the model must be open as configured. */
     private void checkDims(TensorSpec spec, OrtTensorInfo info, boolean exact) {
         tensors.checkDims(
                 spec,

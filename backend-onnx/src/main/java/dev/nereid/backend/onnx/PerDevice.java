@@ -30,12 +30,7 @@ final class PerDevice<T> {
     private final Consumer<T> closer;
     private final Map<Device, FutureTask<T>> opened = new ConcurrentHashMap<>();
 
-    /**
-     * Creates it without objects.
-     *
-     * @param opener opens the object of a device
-     * @param closer closes an object; must not throw
-     */
+    /** Creates it without objects. The closer must not throw. */
     PerDevice(Opener<T> opener, Consumer<T> closer) {
         this.opener = opener;
         this.closer = closer;

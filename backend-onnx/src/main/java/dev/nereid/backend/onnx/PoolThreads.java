@@ -15,21 +15,12 @@ final class PoolThreads {
     private final int limit;
     private final AtomicInteger used = new AtomicInteger();
 
-    /**
-     * Creates a bound without threads.
-     *
-     * @param processors how many processors the server may use: the bound is enough for 64 pools with all of them
-     */
+    /** Creates a bound without threads: enough for 64 pools with all processors that the server may use. */
     PoolThreads(int processors) {
         limit = POOLS * Math.max(1, processors - 1);
     }
 
-    /**
-     * Takes the threads of a pool out of the bound.
-     *
-     * @param threads 0 for a pool without threads
-     * @return whether there are as many; if not, none is taken
-     */
+    /** Takes threads of a pool, 0 or more, out of the bound; returns {@code false} and takes none if it has fewer. */
     boolean acquire(int threads) {
         int before = used.getAndUpdate(now -> now + threads <= limit ? now + threads : now);
         return before + threads <= limit;

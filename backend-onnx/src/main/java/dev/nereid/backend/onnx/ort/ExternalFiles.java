@@ -88,11 +88,7 @@ public record ExternalFiles(SortedSet<String> required, SortedSet<String> mentio
         return isRead && required.isEmpty() && mentioned.isEmpty();
     }
 
-    /**
-     * Reads the names of the files that a model uses. The values of tensors in the model are skipped.
-     *
-     * @throws IOException if the file cannot be read
-     */
+    /** Reads the names of the files that a model uses. The values of tensors in the model are skipped. */
     public static ExternalFiles read(Path model) throws IOException {
         try (FileChannel file = FileChannel.open(model, StandardOpenOption.READ)) {
             Reader reader = new Reader(file);

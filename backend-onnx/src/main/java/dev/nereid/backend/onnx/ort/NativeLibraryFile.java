@@ -15,9 +15,7 @@ import java.util.zip.CRC32;
 import java.util.zip.CheckedInputStream;
 import java.util.zip.ZipEntry;
 
-/**
- * Unpacks ONNX Runtime's native libraries into a directory, once per content. Stateless; safe from several processes.
- */
+/** Unpacks ONNX Runtime's native libraries to a directory, once per content. Stateless; safe from several processes. */
 public final class NativeLibraryFile {
     private NativeLibraryFile() {}
 
@@ -76,10 +74,7 @@ public final class NativeLibraryFile {
         }
     }
 
-    /**
-     * Opens a resource without the JDK's cache of jar files. The cache would keep the jar open after its class loader
-     * was closed.
-     */
+    /** Opens a resource without the JDK's cache of jars, which would keep a jar open after its loader was closed. */
     private static URLConnection open(URL resource) throws IOException {
         URLConnection connection = resource.openConnection();
         connection.setUseCaches(false);

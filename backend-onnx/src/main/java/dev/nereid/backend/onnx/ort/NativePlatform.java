@@ -18,11 +18,7 @@ public record NativePlatform(String directory, String libraryFile, boolean wideP
     private static final List<String> COMPANIONS =
             List.of("_providers_cuda", "_providers_tensorrt", "_providers_shared");
 
-    /**
-     * Returns the platform of a machine.
-     *
-     * @throws UnsupportedOperationException if ONNX Runtime is not published for it
-     */
+    /** Returns the platform of a machine; throws {@link UnsupportedOperationException} without ONNX Runtime for it. */
     static NativePlatform of(HostMachine machine) {
         String processor = switch (machine.processor().toLowerCase(Locale.ROOT)) {
             case "x86_64", "amd64" -> "x64";
@@ -40,11 +36,7 @@ public record NativePlatform(String directory, String libraryFile, boolean wideP
         };
     }
 
-    /**
-     * Returns the platform of this process.
-     *
-     * @throws UnsupportedOperationException if ONNX Runtime is not published for it
-     */
+    /** Returns the platform of this process, as {@link #of} that of a machine. */
     public static NativePlatform current() {
         return of(HostMachine.current());
     }

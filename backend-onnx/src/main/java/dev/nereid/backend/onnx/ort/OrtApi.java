@@ -26,9 +26,7 @@ import java.util.Collections;
  * <p>The caller ensures that the objects behind the arguments are alive, by {@link ReferenceCount}.
  */
 final class OrtApi {
-    /**
-     * The version of the requested API table. The releases of ONNX Runtime that this binding supports follow from it.
-     */
+    /** The version of the requested API table; the supported releases of ONNX Runtime follow from it. */
     static final int API_VERSION = 28;
 
     static final String RELEASES = "1." + API_VERSION + ".";
@@ -39,10 +37,7 @@ final class OrtApi {
     private static final MethodHandle CALL_4 = statusCall(4);
     private static final MethodHandle CALL_5 = statusCall(5);
     private static final MethodHandle CALL_8 = statusCall(8);
-    /**
-     * Calls functions that only read or set a few fields. The state of the thread does not change, so they must be
-     * short.
-     */
+    /** Calls functions that only read or set a few fields; must be short, since the thread's state does not change. */
     private static final MethodHandle SHORT_CALL_2 = statusCall(2, Linker.Option.critical(false));
 
     private static final MethodHandle SHORT_CALL_4 = statusCall(4, Linker.Option.critical(false));
@@ -61,11 +56,7 @@ final class OrtApi {
         this.version = version;
     }
 
-    /**
-     * Reads the table of the library behind {@code symbols}.
-     *
-     * @throws IllegalStateException if the library is not ONNX Runtime, or not a supported release
-     */
+    /** Reads the table; throws {@link IllegalStateException} if the library is no supported release of ONNX Runtime. */
     static OrtApi of(SymbolLookup symbols) {
         MemorySegment getBase = symbols.find("OrtGetApiBase")
                 .orElseThrow(
@@ -80,10 +71,7 @@ final class OrtApi {
         return new OrtApi(functions(MemorySegment.ofAddress(table)), version);
     }
 
-    /**
-     * Returns the addresses of the functions in {@link OrtFunction}. Each has its own index, and there are none between
-     * them.
-     */
+    /** Returns the addresses of the functions in {@link OrtFunction}, each at its own index, with none between them. */
     private static MemorySegment[] functions(MemorySegment table) {
         OrtFunction[] all = OrtFunction.values();
         int end = 1 + Arrays.stream(all).mapToInt(OrtFunction::index).max().orElseThrow();

@@ -1,8 +1,6 @@
 package dev.nereid.backend.onnx.ort;
 
-/**
- * Element types of ONNX Runtime's tensors, in the order of the header's {@code ONNXTensorElementDataType}. Immutable.
- */
+/** Element types of ONNX Runtime, in the order of the header's {@code ONNXTensorElementDataType}. Immutable. */
 public enum OrtElementType {
     UNDEFINED(0, 0),
     FLOAT(1, 32),

@@ -25,10 +25,7 @@ public enum OrtErrorCode {
         this.number = number;
     }
 
-    /**
-     * Returns the code with ONNX Runtime's number {@code number}. It is {@link #FAIL} for a number that is newer than
-     * this list.
-     */
+    /** Returns the code with ONNX Runtime's number {@code number}; {@link #FAIL} for one newer than this list. */
     static OrtErrorCode of(int number) {
         OrtErrorCode[] codes = values();
         return number >= 0 && number < codes.length ? codes[number] : FAIL;

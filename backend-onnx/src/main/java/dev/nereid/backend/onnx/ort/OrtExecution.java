@@ -34,10 +34,7 @@ public final class OrtExecution implements AutoCloseable {
     private final MemorySegment outputValues;
     private final long options;
 
-    /**
-     * Index of each output of the model in the arrays of the current run. It is -1 for an output that was not
-     * requested.
-     */
+    /** Index of each output of the model in the arrays of the current run; -1 for an output that was not requested. */
     private final int[] positions;
 
     private int outputCount;
@@ -235,10 +232,7 @@ public final class OrtExecution implements AutoCloseable {
         return value;
     }
 
-    /**
-     * Ends the run: drops references to its memory and frees outputs that were not taken. Does nothing if no run was
-     * begun.
-     */
+    /** Ends the run, if any: drops references to its memory and frees outputs that were not taken. */
     public void end() {
         if (!begun) {
             return;

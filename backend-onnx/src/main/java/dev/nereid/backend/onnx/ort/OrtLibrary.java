@@ -129,9 +129,7 @@ public final class OrtLibrary implements AutoCloseable {
         }
     }
 
-    /**
-     * Returns the functions; usable between {@link ReferenceCount#retain()} and {@link ReferenceCount#release()} only.
-     */
+    /** Returns the functions, usable only from {@link ReferenceCount#retain()} to {@link ReferenceCount#release()}. */
     OrtApi api() {
         return api;
     }

@@ -74,11 +74,7 @@ public record OrtProviders(int device, List<OrtProvider> all) {
         }
     }
 
-    /**
-     * Refuses a value that lies on a device. Java code that read it would crash the process.
-     *
-     * @param value the handle of a tensor
-     */
+    /** Refuses the handle of a tensor on a device: Java code that read it would crash the process. */
     static void requireHost(OrtApi api, long value, OrtScratch scratch) throws OrtException {
         String place = place(api, value, scratch);
         if (place.startsWith(MEMORY_NAME + " ")) {

@@ -88,11 +88,7 @@ public record OrtSessionOptions(
         return new OrtSessionOptions(threads, true, execution, memory, config, customOps, logging);
     }
 
-    /**
-     * Creates ONNX Runtime's own options object, which the caller releases.
-     *
-     * @param session an arena that lives as long as the session: the log's function is allocated in it
-     */
+    /** Creates ONNX Runtime's options, which the caller releases. The session's arena holds the function of its log. */
     long create(OrtLibrary library, Arena session) throws OrtException {
         OrtApi api = library.api();
         try (Arena scratch = Arena.ofConfined()) {

@@ -16,11 +16,7 @@ import java.lang.foreign.MemorySegment;
 final class OrtStrings {
     private OrtStrings() {}
 
-    /**
-     * Writes the {@code count} strings in {@code source} into the string tensor {@code value}.
-     *
-     * @throws IllegalArgumentException if {@code source} holds fewer or more strings
-     */
+    /** Fills a string tensor; throws {@link IllegalArgumentException} unless the source has {@code count} strings. */
     static void fill(OrtApi api, long value, long count, MemorySegment source, OrtScratch scratch) throws OrtException {
         long offset = 0;
         for (long i = 0; i < count; i++) {

@@ -25,10 +25,7 @@ public final class OrtValue implements AutoCloseable {
         this.data = data;
     }
 
-    /**
-     * Takes ownership of the value {@code handle} from a user of {@code library}. The value is not released when this
-     * fails.
-     */
+    /** Takes ownership of the value {@code handle} from a user of {@code library}, unless this fails. */
     static OrtValue adopt(OrtLibrary library, long handle, OrtScratch scratch) throws OrtException {
         OrtApi api = library.api();
         api.shortCall(
@@ -57,10 +54,7 @@ public final class OrtValue implements AutoCloseable {
         return shape.clone();
     }
 
-    /**
-     * Returns the elements without a copy, valid until this is closed. Strings are read by {@link #copyStrings}
-     * instead.
-     */
+    /** Returns the elements without a copy, valid until the close. Strings are read by {@link #copyStrings} instead. */
     public MemorySegment data() {
         requireOpen();
         return data;
@@ -72,10 +66,7 @@ public final class OrtValue implements AutoCloseable {
         return OrtStrings.byteSize(library.api(), handle, OrtElementType.elementCount(shape));
     }
 
-    /**
-     * Writes the strings of a string tensor into {@code target}. Each is preceded by its length in 4 bytes,
-     * little-endian.
-     */
+    /** Writes the strings of a string tensor, each preceded by its length in 4 bytes, little-endian. */
     public void copyStrings(MemorySegment target) throws OrtException {
         requireOpen();
         OrtStrings.copy(library.api(), handle, OrtElementType.elementCount(shape), target);
