@@ -17,11 +17,7 @@ final class ExampleInputs {
 
     private ExampleInputs() {}
 
-    /**
-     * Returns a tensor of ones, or of empty texts; empty if it would be too large.
-     *
-     * @param shape dimensions without open ones
-     */
+    /** Returns a tensor of ones, or of empty texts, of a shape without open dimensions; empty if it is too large. */
     static Optional<Tensor> ones(Arena arena, DataType type, Shape shape) {
         long elements = 1;
         for (int i = 0; i < shape.rank(); i++) {

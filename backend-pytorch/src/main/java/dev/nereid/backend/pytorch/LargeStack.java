@@ -15,9 +15,7 @@ final class LargeStack {
 
     private LargeStack() {}
 
-    /**
-     * Runs the work, and returns its result or rethrows its exception. An interrupt does not end the work, and is kept.
-     */
+    /** Runs the work; returns its result or rethrows its exception. An interrupt does not end the work, and is kept. */
     static <T> T call(Supplier<T> work) {
         Result<T> result = new Result<>();
         Thread thread = start(() -> result.run(work));

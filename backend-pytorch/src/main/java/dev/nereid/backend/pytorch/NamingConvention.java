@@ -15,11 +15,7 @@ enum NamingConvention {
     private static final String SEPARATOR = "__";
     private static final int MAX_DIGITS = 9;
 
-    /**
-     * Returns the convention that all names follow.
-     *
-     * @param arguments the names of arguments; none for outputs
-     */
+    /** Returns the convention that all names follow. For outputs there are no arguments. */
     static NamingConvention of(List<String> names, List<String> arguments) {
         if (!arguments.isEmpty() && arguments.containsAll(names)) {
             return ARGUMENT;

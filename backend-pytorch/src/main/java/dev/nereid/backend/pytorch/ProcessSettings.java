@@ -40,20 +40,13 @@ final class ProcessSettings {
     @GuardedBy("lock")
     private @Nullable Integer interOpThreads;
 
-    /**
-     * Creates the settings.
-     *
-     * @param openBlasThreads the number of threads of OpenBLAS; empty to derive it from the models
-     */
+    /** Creates the settings, with the number of threads of OpenBLAS; empty to derive it from the models. */
     ProcessSettings(TorchLibrary library, OptionalInt openBlasThreads) {
         this.library = library;
         this.openBlasThreads = openBlasThreads;
     }
 
-    /**
-     * Applies the settings of a model, before its first execution. Logs a warning if it replaces the setting of another
-     * model.
-     */
+    /** Applies a model's settings before its first execution. Logs a warning if one of another model is replaced. */
     void apply(ModelContext context, PyTorchModelOptions options) {
         lock.lock();
         try {
@@ -67,11 +60,7 @@ final class ProcessSettings {
         }
     }
 
-    /**
-     * Counts a loaded model.
-     *
-     * @param threads the number that it computes with, or {@link #ANY}
-     */
+    /** Counts a loaded model that computes with a number of threads, or {@link #ANY}. */
     void add(ModelContext context, int threads) {
         lock.lock();
         try {

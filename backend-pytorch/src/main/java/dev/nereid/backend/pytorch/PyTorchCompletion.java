@@ -28,9 +28,7 @@ import java.util.Optional;
 final class PyTorchCompletion {
     private PyTorchCompletion() {}
 
-    /**
-     * Completes a configuration as far as the module shows it. The load refuses a configuration that stays incomplete.
-     */
+    /** Completes a configuration as far as the module shows it; the load refuses one that stays incomplete. */
     static Optional<ModelCompletion> of(ModelContext context, TorchModule module) {
         ModelSettings settings = context.settings();
         if (settings.sequenceBatching().isPresent() || !areKnown(module.schema().arguments())) {

@@ -40,10 +40,8 @@ final class PyTorchInstance implements ModelInstance {
     private int attempts;
 
     /**
-     * Creates an instance.
-     *
-     * @param execution owned by the instance
-     * @param compilingRuns the number of first executions in which PyTorch may compile the script, which needs a large stack
+     * Creates an instance, which owns the execution. In the first {@code compilingRuns} executions PyTorch may compile
+     * the script, which needs a large stack.
      */
     PyTorchInstance(
             ModelSettings settings,

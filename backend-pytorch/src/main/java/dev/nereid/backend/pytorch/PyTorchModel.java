@@ -44,11 +44,7 @@ final class PyTorchModel implements Model {
     @GuardedBy("lock")
     private int instances;
 
-    /**
-     * Creates the model, and warms its module where that changes nothing.
-     *
-     * @param module the loaded module, owned by the model unless this throws
-     */
+    /** Creates the model, and warms its module where that changes nothing; it owns the module unless this throws. */
     PyTorchModel(
             ModelContext context,
             PyTorchBackendOptions backend,

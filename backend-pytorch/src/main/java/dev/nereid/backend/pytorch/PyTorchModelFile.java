@@ -13,11 +13,7 @@ record PyTorchModelFile(Path path, TorchFile content) {
     private static final String DEFAULT_FILENAME = "model.pt";
     private static final String INSTEAD = "(expected: TorchScript in model.pt; or a model.py of the backend python)";
 
-    /**
-     * Finds and reads the file: {@code default_model_filename}, or else {@code model.pt}.
-     *
-     * @throws BackendException if there is none, or it is no TorchScript
-     */
+    /** Finds and reads {@code default_model_filename}, or else {@code model.pt}; fails without one of TorchScript. */
     static PyTorchModelFile of(ModelContext context) {
         String model = context.settings().name();
         refuseOtherRuntimes(context, model);

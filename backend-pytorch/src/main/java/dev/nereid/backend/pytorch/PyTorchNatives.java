@@ -31,10 +31,8 @@ final class PyTorchNatives {
     }
 
     /**
-     * Loads PyTorch, unpacking it first if that has not been done.
+     * Loads PyTorch from the plugin's directory, unpacking it into the cache first if that has not been done.
      *
-     * @param plugin the directory of the plugin
-     * @param cache the directory to unpack into
      * @throws IOException if a library is missing, or cannot be unpacked or loaded
      * @throws IllegalStateException if another PyTorch is loaded in this process
      * @throws UnsupportedOperationException on another platform

@@ -15,11 +15,7 @@ final class ResultChecks {
 
     private ResultChecks() {}
 
-    /**
-     * Finds an output among the values of a result.
-     *
-     * @throws BackendException if there is none
-     */
+    /** Finds an output among the values of a result; throws a {@link BackendException} if there is none. */
     static int indexOf(PyTorchSignature.Output output, List<TorchOutput> values) {
         for (int i = 0; i < values.size(); i++) {
             if (values.get(i).key().equals(output.name())) {

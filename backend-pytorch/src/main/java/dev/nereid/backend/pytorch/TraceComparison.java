@@ -38,9 +38,8 @@ final class TraceComparison {
     }
 
     /**
-     * Compares, as far as the file has the inputs and executions leave the module as it is.
-     *
-     * @throws BackendException if types differ with which the module fails or responds otherwise
+     * Compares, as far as the file has the inputs and executions leave the module as it is. Fails if types differ with
+     * which the module fails or responds otherwise.
      */
     static void run(ModelContext context, TorchModule module, PyTorchSignature signature) {
         if (!signature.isDictionary()

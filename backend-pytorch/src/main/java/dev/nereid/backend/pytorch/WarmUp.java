@@ -51,10 +51,7 @@ final class WarmUp {
         this.settings = settings;
     }
 
-    /**
-     * Executes a module with tensors of ones, if executions leave it as it is. A failure is no error: a script may want other
-     * values.
-     */
+    /** Executes a module with ones if that leaves it as it is. A failure is no error: scripts may want other values. */
     static Outcome run(ModelContext context, TorchModule module, PyTorchSignature signature) {
         if (!module.effects().leavesModule() || module.mayRunLong()) {
             return Outcome.NONE;

@@ -26,11 +26,7 @@ final class CentralDirectory {
 
     private CentralDirectory() {}
 
-    /**
-     * Returns the size that a file claims for its list.
-     *
-     * @return the size in bytes; 0 where the file is no zip file
-     */
+    /** Returns the size in bytes that a file claims for its list; 0 where the file is no zip file. */
     static long size(Path file) throws IOException {
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
             long length = channel.size();

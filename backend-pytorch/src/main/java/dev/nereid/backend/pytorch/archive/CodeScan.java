@@ -12,11 +12,7 @@ final class CodeScan {
     private int brackets;
     private int signs;
 
-    /**
-     * Scans the next bytes.
-     *
-     * @throws TorchFileException if brackets or signs are nested too deep
-     */
+    /** Scans the next bytes; fails if brackets or signs are nested too deep. */
     void add(byte[] bytes, int length) throws TorchFileException {
         for (int i = 0; i < length; i++) {
             byte next = bytes[i];

@@ -25,9 +25,7 @@ final class PickledTensors {
     /** Larger pickles hold vocabularies: they are not checked, and left to PyTorch. */
     static final long MAX_BYTES = 8 << 20;
 
-    /**
-     * Enough for ten thousand tensors. Each operation makes one value at most, of less than 100 bytes beyond its text.
-     */
+    /** Enough for ten thousand tensors. An operation makes at most one value, of under 100 bytes beyond its text. */
     static final int MAX_OPERATIONS = 500_000;
 
     /** Many times as many as PyTorch's own operations take. */
@@ -101,12 +99,7 @@ final class PickledTensors {
         this.prefix = prefix;
     }
 
-    /**
-     * Refuses a pickle with a tensor that is larger than its record.
-     *
-     * @param recordBytes the sizes of all records by name
-     * @param prefix the beginning of the names of the pickle's records
-     */
+    /** Refuses a pickle with a tensor larger than its record. Sizes are by name; its own records share a prefix. */
     static void check(byte[] pickle, Map<String, Long> recordBytes, String prefix) throws TorchFileException {
         PickledTensors tensors = new PickledTensors(pickle, recordBytes, prefix);
         try {

@@ -51,10 +51,8 @@ public record TorchFile(boolean hasExamples, boolean readsTraining, long tensorB
     private static final int HEAD_BYTES = 512;
 
     /**
-     * Reads a file.
+     * Reads an existing file, and returns its parsed content.
      *
-     * @param file an existing file
-     * @return its parsed content
      * @throws TorchFileException if it is no module of TorchScript, or damaged, with the expected content
      */
     public static TorchFile read(Path file) throws TorchFileException {

@@ -53,11 +53,7 @@ final class ElementType {
         return value < DATA_TYPES.length ? Optional.ofNullable(DATA_TYPES[value]) : Optional.empty();
     }
 
-    /**
-     * Returns the options of a tensor of a type.
-     *
-     * @throws IllegalArgumentException if tensors cannot have it
-     */
+    /** Returns the options of a tensor of a type; throws {@link IllegalArgumentException} if tensors cannot have it. */
     static TensorOptions options(DataType type) {
         TensorOptions options = OPTIONS.get(type);
         if (options == null) {

@@ -52,11 +52,7 @@ final class Natives {
 
     private Natives() {}
 
-    /**
-     * Loads all of them; does nothing if this was done with the same directory.
-     *
-     * @throws IOException with the linker's reason if one cannot be opened
-     */
+    /** Loads all of them; does nothing after a load of the same directory. Fails with the linker's reason. */
     static void load(Path directory) throws IOException {
         setProperties();
         // libgfortran does not search its directory for this library, and many systems do not have it.

@@ -32,10 +32,9 @@ public final class TorchLibrary {
     }
 
     /**
-     * Loads PyTorch.
+     * Loads PyTorch; returns the same library at every call.
      *
      * @param directory that of all its libraries; the only one that the process may ever load it from
-     * @return the library, the same at every call
      * @throws IOException with the linker's reason if it cannot be loaded
      */
     public static TorchLibrary open(Path directory) throws IOException {
@@ -56,11 +55,7 @@ public final class TorchLibrary {
         }
     }
 
-    /**
-     * Returns the release of PyTorch.
-     *
-     * @return for instance {@code 2.10.0}
-     */
+    /** Returns the release of PyTorch, for instance {@code 2.10.0}. */
     public String version() {
         try {
             String presets = Loader.getVersion("org.bytedeco", "pytorch"); // such as 2.10.0-1.5.13
@@ -70,11 +65,7 @@ public final class TorchLibrary {
         }
     }
 
-    /**
-     * Sets the number of threads that one multiplication of matrices uses, for the whole process.
-     *
-     * @param threads at least 1
-     */
+    /** Sets the number of threads, at least 1, that a multiplication of matrices uses, for the whole process. */
     public void openBlasThreads(int threads) {
         try {
             openBlas.invokeExact(threads);
@@ -84,10 +75,8 @@ public final class TorchLibrary {
     }
 
     /**
-     * Sets the number of threads for tasks that a script forks, for the whole process.
-     *
-     * @param threads at least 1
-     * @return why it was not set: that is possible once, before the first such task
+     * Sets the number of threads, at least 1, for tasks that a script forks, for the whole process. Returns why it was
+     * not set: that is possible once, before the first such task.
      */
     public Optional<String> interOpThreads(int threads) {
         try {
@@ -98,31 +87,22 @@ public final class TorchLibrary {
         }
     }
 
-    /**
-     * Returns the number of threads for tasks that a script forks.
-     *
-     * @return at least 1
-     */
+    /** Returns the number of threads, at least 1, for tasks that a script forks. */
     public int interOpThreads() {
         return (int) torch.get_num_interop_threads();
     }
 
     /**
-     * Sets whether the first executions of a script record types and shapes, for the whole process.
-     *
-     * @param enabled {@code true} by default
-     * @return the value before
+     * Sets whether the first executions of a script record types and shapes, {@code true} by default, for the whole
+     * process. Returns the value before.
      */
     public boolean profiling(boolean enabled) {
         return set(torch.getProfilingMode(), enabled);
     }
 
     /**
-     * Sets whether scripts are executed by the executor that optimizes recorded types and shapes, for the whole
-     * process.
-     *
-     * @param enabled {@code true} by default
-     * @return the value before
+     * Sets whether scripts are executed by the executor that optimizes recorded types and shapes, {@code true} by
+     * default, for the whole process. Returns the value before.
      */
     public boolean executor(boolean enabled) {
         return set(torch.getExecutorMode(), enabled);

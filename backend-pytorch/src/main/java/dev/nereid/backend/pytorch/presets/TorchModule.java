@@ -54,7 +54,6 @@ public final class TorchModule implements AutoCloseable {
      * Loads a module, and freezes it where its executions are optimized and it is in the mode of evaluation.
      *
      * @param file a file of {@code torch.jit.save}, read as a whole; not used afterwards
-     * @param mode how it is loaded and executed
      * @param hasExamples whether the file contains the inputs of its trace
      * @param readsTraining whether its code depends on the mode of training
      * @throws TorchException if PyTorch refuses the file
@@ -144,11 +143,7 @@ public final class TorchModule implements AutoCloseable {
         /** Not known, since the module is not frozen. */
         UNKNOWN;
 
-        /**
-         * Says whether executions may use one module at the same time.
-         *
-         * @return whether they leave it as it is
-         */
+        /** Says whether executions may use one module at the same time, since they leave it as it is. */
         public boolean leavesModule() {
             return this == NONE || this == INPUTS;
         }
@@ -169,31 +164,24 @@ public final class TorchModule implements AutoCloseable {
         return frozen;
     }
 
-    /**
-     * Says whether the module is in the mode of training, and its code asks for it.
-     *
-     * @return whether a forgotten {@code eval()} changes results
-     */
+    /** Says whether a missing {@code eval()} changes results: the mode of training is on, and its code asks for it. */
     public boolean isTraining() {
         return training;
     }
 
     /**
      * Says whether the script has a loop with an unknown or large number of rounds: {@code while}, {@code for} over a
-     * computed number, or over many numbers.
-     *
-     * @return {@code true} also where that is not known
+     * computed number, or over many numbers. Returns {@code true} also where that is not known.
      */
     public boolean mayRunLong() {
         return mayRunLong;
     }
 
     /**
-     * Creates the means to execute the module on one thread at a time.
+     * Creates the means to execute the module on one thread at a time, to be closed before the module.
      *
      * @param threads the number of threads that one execution computes with; at least 1
      * @param dictionary the names of the inputs if they are passed as one dictionary; otherwise empty
-     * @return the execution, to be closed before the module
      */
     public TorchExecution newExecution(int threads, List<String> dictionary) {
         return new TorchExecution(

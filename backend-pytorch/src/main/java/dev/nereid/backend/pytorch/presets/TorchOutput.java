@@ -64,9 +64,8 @@ public final class TorchOutput implements AutoCloseable {
     }
 
     /**
-     * Takes over a tensor.
+     * Takes over a tensor with its key in a dictionary, otherwise empty.
      *
-     * @param key its key in a dictionary; otherwise empty
      * @param source the tensor, owned by the output from now on, also if this throws
      * @param copied whether an execution may change its memory later
      */
@@ -147,57 +146,32 @@ public final class TorchOutput implements AutoCloseable {
         return kind;
     }
 
-    /**
-     * Returns the key of the value in a dictionary.
-     *
-     * @return the key; empty where the value is in none
-     */
+    /** Returns the key of the value in a dictionary; empty where it is in none. */
     public String key() {
         return key;
     }
 
-    /**
-     * Returns the type of a value that a client cannot receive, in the words of PyTorch.
-     *
-     * @return the type; empty for others
-     */
+    /** Returns the type of a value that a client cannot receive, in the words of PyTorch; empty for others. */
     public String typeText() {
         return typeText;
     }
 
-    /**
-     * Returns the type of the elements.
-     *
-     * @return the type; empty if the SPI has none for it
-     */
+    /** Returns the type of the elements; empty if the SPI has none for it. */
     public Optional<DataType> type() {
         return Optional.ofNullable(type);
     }
 
-    /**
-     * Returns the dimensions.
-     *
-     * @return the shape of a tensor; the number of texts; {@code [1]} of a number
-     */
+    /** Returns the dimensions: the shape of a tensor; the number of texts; {@code [1]} of a number. */
     public Shape shape() {
         return shape.rank() == 0 && kind == Kind.TENSOR ? Shape.of(ONE) : shape;
     }
 
-    /**
-     * Returns the elements of a tensor.
-     *
-     * @return memory of PyTorch until {@link #close}; empty if there are no elements, or texts
-     */
+    /** Returns the elements of a tensor: memory of PyTorch until {@link #close}; empty for no elements, or texts. */
     public MemorySegment data() {
         return data;
     }
 
-    /**
-     * Returns the size of texts with their lengths.
-     *
-     * @param start the index of the first text
-     * @param end the index behind the last one
-     */
+    /** Returns the size of texts with their lengths, from {@code start} to before {@code end}. */
     public long stringBytes(int start, int end) {
         long bytes = 0;
         for (int i = start; i < end; i++) {
@@ -206,13 +180,7 @@ public final class TorchOutput implements AutoCloseable {
         return bytes;
     }
 
-    /**
-     * Copies texts with their lengths.
-     *
-     * @param start the index of the first text
-     * @param end the index behind the last one
-     * @param target memory of {@link #stringBytes} bytes
-     */
+    /** Copies texts from {@code start} to before {@code end} with their lengths, {@link #stringBytes} bytes. */
     public void copyStrings(int start, int end, MemorySegment target) {
         long position = 0;
         for (int i = start; i < end; i++) {

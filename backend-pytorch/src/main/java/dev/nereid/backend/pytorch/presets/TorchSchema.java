@@ -150,11 +150,7 @@ public record TorchSchema(List<TorchArgument> arguments, String result, Optional
         return text.length() <= MAX_CHARACTERS ? text : text.substring(0, MAX_CHARACTERS) + "…";
     }
 
-    /**
-     * Returns the signature as in the source of a script, at most twenty arguments.
-     *
-     * @return for instance {@code forward(Tensor x, str[] names) -> Tensor}
-     */
+    /** Returns the signature of at most twenty arguments, as {@code forward(Tensor x, str[] names) -> Tensor}. */
     @Override
     public String toString() {
         String more = arguments.size() > MAX_SHOWN ? ", … " + (arguments.size() - MAX_SHOWN) + " more" : "";
