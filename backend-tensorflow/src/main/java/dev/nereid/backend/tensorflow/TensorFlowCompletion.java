@@ -22,10 +22,8 @@ final class TensorFlowCompletion {
     private TensorFlowCompletion() {}
 
     /**
-     * Completes a configuration. It returns batching as far as the model allows it, and the inputs or outputs that the
-     * configuration lacks.
-     *
-     * @param defaultMaxBatchSize the largest batch where the configuration has none
+     * Completes a configuration. Returns batching as far as the model allows it, by default of {@code
+     * defaultMaxBatchSize}, and the inputs or outputs that the configuration lacks.
      */
     static ModelCompletion of(ModelContext context, GraphModel model, int defaultMaxBatchSize) {
         ModelSettings settings = context.settings();

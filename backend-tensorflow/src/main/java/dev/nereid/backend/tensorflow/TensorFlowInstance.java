@@ -30,11 +30,7 @@ final class TensorFlowInstance implements ModelInstance {
     private final FetchSets fetchSets;
     private final boolean copiesInputs;
 
-    /**
-     * Creates an instance.
-     *
-     * @param copiesInputs whether the graph may keep inputs beyond a run
-     */
+    /** Creates an instance; inputs are copied if the graph may keep them beyond a run. */
     TensorFlowInstance(
             TensorFlowSignature signature, TfExecution execution, FetchSets fetchSets, boolean copiesInputs) {
         this.signature = signature;

@@ -40,11 +40,7 @@ public final class CMemory {
         return FREE;
     }
 
-    /**
-     * Returns aligned memory of {@code byteSize} bytes, which {@link #freeing} frees.
-     *
-     * @throws OutOfMemoryError if there is none
-     */
+    /** Returns aligned memory, which {@link #freeing} frees; throws {@link OutOfMemoryError} if there is none. */
     @SuppressWarnings("restricted")
     static MemorySegment allocate(long byteSize) {
         long rounded = Math.max(ALIGNMENT, Math.addExact(byteSize, ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);

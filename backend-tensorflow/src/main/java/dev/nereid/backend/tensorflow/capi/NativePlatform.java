@@ -27,11 +27,7 @@ public record NativePlatform(List<String> directories, String libraryFile) {
         directories = List.copyOf(directories);
     }
 
-    /**
-     * Returns the platform of a machine.
-     *
-     * @throws UnsupportedOperationException if TensorFlow Java is not published for it
-     */
+    /** Returns a machine's platform; throws {@link UnsupportedOperationException} without TensorFlow Java for it. */
     static NativePlatform of(HostMachine machine) {
         String processor = switch (machine.processor().toLowerCase(Locale.ROOT)) {
             case "x86_64", "amd64" -> "x86_64";
@@ -48,11 +44,7 @@ public record NativePlatform(List<String> directories, String libraryFile) {
         };
     }
 
-    /**
-     * Returns the platform of this process.
-     *
-     * @throws UnsupportedOperationException if TensorFlow Java is not published for it
-     */
+    /** Returns the platform of this process, as {@link #of} that of a machine. */
     public static NativePlatform current() {
         return of(HostMachine.current());
     }

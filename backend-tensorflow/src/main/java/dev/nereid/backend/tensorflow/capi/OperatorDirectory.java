@@ -32,13 +32,7 @@ record OperatorDirectory(String content, String origin) {
     private static final String PARENT = "operators";
     private static final String SEPARATOR = "-";
 
-    /**
-     * Describes a library.
-     *
-     * @param library a copy of it
-     * @param origin the file in the model's directory
-     * @throws IOException if the copy cannot be read
-     */
+    /** Describes a library by a copy of it, and by its file in the model's directory, the origin. */
     static OperatorDirectory of(Path library, Path origin) throws IOException {
         byte[] place = origin.toAbsolutePath().toString().getBytes(StandardCharsets.UTF_8);
         return new OperatorDirectory(digest(library), HexFormat.of().formatHex(sha256().digest(place)));

@@ -52,11 +52,7 @@ final class TfApi {
         this.functions = functions;
     }
 
-    /**
-     * Looks the functions up.
-     *
-     * @throws IllegalStateException if one is missing: the library is not TensorFlow, or too old
-     */
+    /** Looks the functions up; throws {@link IllegalStateException} if one is missing: no TensorFlow, or too old. */
     static TfApi of(SymbolLookup symbols) {
         TfFunction[] all = TfFunction.values();
         MemorySegment[] functions = new MemorySegment[all.length];

@@ -179,11 +179,7 @@ public final class TfExecution implements AutoCloseable {
         }
     }
 
-    /**
-     * Runs the part of the graph that leads to the requested outputs. Blocks until it is done or failed.
-     *
-     * @throws TfException if TensorFlow reports a failure
-     */
+    /** Runs the part of the graph that leads to the requested outputs. Blocks until it is done or failed. */
     public void run() throws TfException {
         requireBegun();
         api.run(

@@ -115,11 +115,7 @@ public final class TfSession implements AutoCloseable {
         }
     }
 
-    /**
-     * Returns the number of devices of a type, such as {@code GPU}, that the session may use.
-     *
-     * @throws TfException if TensorFlow cannot tell
-     */
+    /** Returns the number of devices of a type, such as {@code GPU}, for the session; fails if that is not known. */
     public int devices(String type) throws TfException {
         references.retain();
         try (TfStatus status = new TfStatus(api)) {
@@ -184,11 +180,7 @@ public final class TfSession implements AutoCloseable {
         }
     }
 
-    /**
-     * Returns whether operations pass on references to variables or tables, as operations of TensorFlow 1 do.
-     *
-     * @param types the types of the operations to look at
-     */
+    /** Returns whether operations of these types pass on references to variables or tables, as in TensorFlow 1. */
     public boolean hasReferences(Predicate<String> types) {
         references.retain();
         try (Arena scratch = Arena.ofConfined()) {

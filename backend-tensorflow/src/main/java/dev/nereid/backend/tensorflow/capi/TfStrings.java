@@ -28,11 +28,7 @@ final class TfStrings {
 
     private TfStrings() {}
 
-    /**
-     * Writes views of the {@code count} strings in {@code source} into {@code target}.
-     *
-     * @throws IllegalArgumentException if {@code source} holds fewer or more strings
-     */
+    /** Writes views of strings; throws {@link IllegalArgumentException} unless the source has {@code count} of them. */
     static void view(TfApi api, MemorySegment source, long count, MemorySegment target) {
         long offset = 0;
         for (long i = 0; i < count; i++) {

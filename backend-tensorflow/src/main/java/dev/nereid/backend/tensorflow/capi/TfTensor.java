@@ -47,10 +47,7 @@ public final class TfTensor implements AutoCloseable {
         return shape.clone();
     }
 
-    /**
-     * Returns the elements without a copy, valid until this is closed. Strings are read by {@link #copyStrings}
-     * instead.
-     */
+    /** Returns the elements without a copy, valid until the close. Strings are read by {@link #copyStrings} instead. */
     public MemorySegment data() {
         requireOpen();
         return data;
@@ -62,10 +59,7 @@ public final class TfTensor implements AutoCloseable {
         return TfStrings.byteSize(library.api(), data);
     }
 
-    /**
-     * Writes the strings of a string tensor into {@code target}. Each is preceded by its length in 4 bytes,
-     * little-endian.
-     */
+    /** Writes the strings of a string tensor, each preceded by its length in 4 bytes, little-endian. */
     public void copyStrings(MemorySegment target) {
         requireOpen();
         TfStrings.copy(library.api(), data, target);

@@ -25,18 +25,13 @@ public final class GraphDefReader {
 
     /** Loads the graph from its file's content. */
     public interface Loader<T, E extends Exception> {
-        /**
-         * Loads a graph.
-         *
-         * @param content the serialized graph, valid during the call
-         */
+        /** Loads a serialized graph, which is valid during the call. */
         T load(MemorySegment content) throws E;
     }
 
     /**
-     * Reads a graph.
+     * Reads a graph; without {@code outputs} by name they are the results that no operation uses.
      *
-     * @param outputs the names of the outputs; empty for the results that no operation uses
      * @throws GraphException if the file is no graph
      */
     public static GraphModel read(Path file, List<String> outputs) throws GraphException {

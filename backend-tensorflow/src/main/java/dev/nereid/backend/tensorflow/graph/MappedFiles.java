@@ -12,11 +12,7 @@ final class MappedFiles {
 
     private MappedFiles() {}
 
-    /**
-     * Refuses a graph with such an operation, also in a function.
-     *
-     * @throws GraphException if there is one, with its name
-     */
+    /** Refuses a graph with such an operation, also in a function; the exception has its name. */
     static void refuse(GraphDef graph) throws GraphException {
         refuse(graph.getNodeList());
         for (FunctionDef function : graph.getLibrary().getFunctionList()) {

@@ -42,11 +42,7 @@ final class Messages {
         }
     }
 
-    /**
-     * Parses a message. Its strings are copies, its bytes refer to {@code content}.
-     *
-     * @throws IOException if it is cut short or otherwise not a message
-     */
+    /** Parses a message, or fails if it is none or cut short. Strings are copies, bytes refer to {@code content}. */
     static <M extends Message> M parse(MemorySegment content, M type) throws IOException {
         CodedInputStream in =
                 UnsafeByteOperations.unsafeWrap(content.asByteBuffer()).newCodedInput();
