@@ -27,22 +27,14 @@ record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) 
         NONE
     }
 
-    /**
-     * A tensor.
-     *
-     * @param type the server's type of its elements
-     */
+    /** A tensor, with the server's type of its elements. */
     record Binding(EngineTensor tensor, DataType type, Role role) {
         String name() {
             return tensor.name();
         }
     }
 
-    /**
-     * Compares an engine with a configuration.
-     *
-     * @throws BackendException with the first difference
-     */
+    /** Compares an engine with a configuration; throws a {@link BackendException} with the first difference. */
     static Bindings of(List<EngineTensor> tensors, ModelSettings settings) {
         Map<String, StateSpec> stateInputs = new HashMap<>();
         Map<String, StateSpec> stateOutputs = new HashMap<>();

@@ -22,12 +22,7 @@ final class BufferSet implements AutoCloseable {
     private final Map<String, MemorySegment> onHost = new HashMap<>();
     private final long device;
 
-    /**
-     * Allocates.
-     *
-     * @param sizes the largest size of each tensor, in bytes
-     * @throws GpuException if the GPU has less
-     */
+    /** Allocates the largest size of each tensor in bytes; throws {@link GpuException} if the GPU has less. */
     BufferSet(int number, GpuContext gpu, Bindings bindings, Map<String, Long> sizes) {
         this.number = number;
         this.gpu = gpu;

@@ -28,19 +28,14 @@ import java.util.stream.Stream;
 final class EngineCache {
     private final Path directory;
 
-    /**
-     * Creates the cache.
-     *
-     * @param directory made when the first engine is built
-     */
+    /** Creates the cache; its directory is made when the first engine is built. */
     EngineCache(Path directory) {
         this.directory = directory;
     }
 
     /**
-     * Returns the plan of an engine, built if it is not there.
+     * Returns the plan of an engine, built on the GPU with the current context if it is not there.
      *
-     * @param runtime builds it, on the GPU with the current context
      * @throws BackendException if it cannot be built or written, or if files of the model change meanwhile
      */
     Path plan(TensorRtRuntime runtime, BuildRequest request, Gpu gpu) {

@@ -9,9 +9,7 @@ final class EngineTypes {
     private EngineTypes() {}
 
     /**
-     * Returns the server's type of a tensor. Numbers of 8 bits with a floating point are passed as bytes.
-     *
-     * @throws BackendException if there is none
+     * Returns the server's type of a tensor, 8-bit floats as bytes; throws a {@link BackendException} if there is none.
      */
     static DataType of(EngineTensor tensor) {
         return switch (tensor.type()) {

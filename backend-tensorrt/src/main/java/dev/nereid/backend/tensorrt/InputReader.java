@@ -23,11 +23,7 @@ final class InputReader {
     private final MemoryPlace device;
     private final boolean copiesAll;
 
-    /**
-     * Creates the reader.
-     *
-     * @param copiesAll whether inputs on the device are copied too, since graphs know the addresses of buffers alone
-     */
+    /** Creates the reader; it copies inputs on the device too for graphs, which know addresses of buffers alone. */
     InputReader(Bindings bindings, MemoryPlace device, boolean copiesAll) {
         this.bindings = bindings;
         this.device = device;

@@ -44,10 +44,8 @@ final class InstanceResources implements AutoCloseable {
     }
 
     /**
-     * Takes them.
+     * Takes them for optimization profiles and a number of executions in flight.
      *
-     * @param profiles the numbers of the optimization profiles
-     * @param sets how many executions are in flight
      * @throws BackendException if the GPU has too little memory, or the engine has an output of unknown size
      */
     static InstanceResources open(

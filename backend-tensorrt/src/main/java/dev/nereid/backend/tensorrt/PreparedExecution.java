@@ -12,11 +12,7 @@ import java.util.Objects;
 
 /** Tensors of one execution before it is enqueued. Confined to the instance's thread. */
 final class PreparedExecution {
-    /**
-     * A copy between a tensor of the server and the buffer of a binding.
-     *
-     * @param tensor in memory of the host, or on the device
-     */
+    /** A copy between a tensor of the server, of the host or on the device, and the buffer of a binding. */
     record Copy(Binding binding, Tensor tensor) {}
 
     /** Of each input its shape, or for a shape tensor its values; what profiles limit. */

@@ -14,11 +14,7 @@ final class ProfileChoice {
     private final List<EngineTensor> inputs;
     private final List<Integer> profiles;
 
-    /**
-     * Creates the choice.
-     *
-     * @param profiles the numbers of the instance's profiles, in the order of the configuration
-     */
+    /** Creates the choice among the numbers of the instance's profiles, in the order of the configuration. */
     ProfileChoice(List<EngineTensor> tensors, List<Integer> profiles) {
         inputs = tensors.stream().filter(EngineTensor::isInput).toList();
         this.profiles = List.copyOf(profiles);

@@ -29,11 +29,7 @@ final class TensorFormats {
 
     private TensorFormats() {}
 
-    /**
-     * Checks the format of a tensor.
-     *
-     * @throws BackendException unless it is row-major order, or a supported format that the configuration announces
-     */
+    /** Requires row-major order, or a supported format that is configured; else throws a {@link BackendException}. */
     static void check(EngineTensor tensor, ModelSettings settings) {
         EngineFormat format = tensor.format();
         if (format.isLinear()) {

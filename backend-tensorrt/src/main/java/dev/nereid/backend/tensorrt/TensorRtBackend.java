@@ -58,11 +58,7 @@ final class TensorRtBackend implements Backend {
     private final GpuDiscovery found;
     private final EngineCache cache;
 
-    /**
-     * Creates the backend.
-     *
-     * @param found the GPUs, at least one
-     */
+    /** Creates the backend for the GPUs found, at least one. */
     TensorRtBackend(TensorRtRuntime runtime, GpuDiscovery found, EngineCache cache) {
         this.runtime = runtime;
         this.found = found;
@@ -180,10 +176,7 @@ final class TensorRtBackend implements Backend {
         return new BuildRequest(onnx, options.precision(), options.workspaceBytes(), ranges);
     }
 
-    /**
-     * Returns limits for inputs and states in which only the batch dimension is variable: from one item to the largest
-     * batch.
-     */
+    /** Returns limits of inputs and states with only a variable batch dimension: from one item to the largest batch. */
     static Map<String, ProfileRange> configuredRanges(ModelSettings settings) {
         Map<String, ProfileRange> ranges = new HashMap<>();
         if (settings.batches()) {

@@ -48,13 +48,7 @@ final class TensorRtInstance implements ModelInstance {
     private final CompletionThread completions;
     private final BlockingQueue<BufferSet> idle = new LinkedBlockingQueue<>();
 
-    /**
-     * Creates the instance.
-     *
-     * @param name for its threads
-     * @param resources owned by the instance from now on
-     * @param graphs whether executions are captured as graphs
-     */
+    /** Creates the instance, which owns the resources from now on; {@code graphs} captures executions as graphs. */
     TensorRtInstance(
             String name, Bindings bindings, ProfileChoice profiles, InstanceResources resources, boolean graphs) {
         this.bindings = bindings;

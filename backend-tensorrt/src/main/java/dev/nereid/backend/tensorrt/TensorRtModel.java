@@ -28,12 +28,7 @@ final class TensorRtModel implements PaddedModel {
     private final TensorRtOptions options;
     private final Map<Integer, LoadedEngine> engines;
 
-    /**
-     * An engine on its GPU.
-     *
-     * @param engine the engine, owned by the model
-     * @param planBytes the size of its plan, about that of its weights on the GPU
-     */
+    /** An engine on its GPU, owned by the model, with the bytes of its plan: about those of its weights on the GPU. */
     record LoadedEngine(GpuContext gpu, Engine engine, long planBytes) {}
 
     TensorRtModel(ModelSettings settings, TensorRtOptions options, Map<Integer, LoadedEngine> engines) {

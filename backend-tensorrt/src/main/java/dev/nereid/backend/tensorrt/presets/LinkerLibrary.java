@@ -20,11 +20,7 @@ final class LinkerLibrary {
 
     private LinkerLibrary() {}
 
-    /**
-     * Opens a library, which stays in the process.
-     *
-     * @throws IOException with the linker's reason if it cannot be opened
-     */
+    /** Opens a library, which stays in the process; fails with the linker's reason. */
     static void open(String name) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
             long handle = (long) OPEN.invokeExact(arena.allocateFrom(name).address(), RESOLVE_ALL);

@@ -43,9 +43,8 @@ final class NamedLibrary {
     private NamedLibrary() {}
 
     /**
-     * Loads libraries, so that they are found by their names. They stay in the process.
+     * Loads libraries of one directory, so that they are found by their names. They stay in the process.
      *
-     * @param libraries their files, all in one directory
      * @param cache a directory that can be written
      * @throws IOException if one cannot be loaded, with the linker's reason
      */

@@ -30,9 +30,8 @@ final class NativeObjects {
     private NativeObjects() {}
 
     /**
-     * Deletes an object.
+     * Deletes an object that nothing uses any more.
      *
-     * @param address that of the object, which nothing uses any more
      * @param destructor the place of the deleting destructor in the table of its class
      */
     @SuppressWarnings("restricted") // the table of an object of C++

@@ -48,9 +48,8 @@ public final class NvInferLoader {
     }
 
     /**
-     * Loads TensorRT. To be called after the driver was found.
+     * Loads TensorRT, the same for each call, after the driver was found.
      *
-     * @return TensorRT, the same for each call
      * @throws BackendException {@link ErrorCode#UNAVAILABLE} with the missing piece
      */
     public TensorRtRuntime load() {

@@ -4,9 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.bytedeco.tensorrt.nvinfer.ILogger;
 
-/**
- * Receives what TensorRT logs, on any thread: errors are kept for the call of their thread, the rest goes to the log.
- */
+/** Receives TensorRT's log, on any thread: errors are kept for the call of their thread, the rest goes to the log. */
 final class NvInferLog extends ILogger {
     private static final System.Logger LOG = System.getLogger("tensorrt");
     private static final int MAX_ERRORS = 8;

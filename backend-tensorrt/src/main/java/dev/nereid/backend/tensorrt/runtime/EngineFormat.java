@@ -23,11 +23,7 @@ public record EngineFormat(String name, int dimension, int vectorLength) {
         return dimension >= 0 && vectorLength > 1;
     }
 
-    /**
-     * Returns the dimensions of a tensor in memory: in full vectors.
-     *
-     * @param shape the dimensions of the tensor; a variable one stays so
-     */
+    /** Returns the dimensions of a tensor in memory, in full vectors; a variable one stays so. */
     public Shape padded(Shape shape) {
         if (!hasVectors() || shape.dim(dimension) == Shape.VARIABLE) {
             return shape;

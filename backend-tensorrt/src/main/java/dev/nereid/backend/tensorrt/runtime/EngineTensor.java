@@ -24,12 +24,7 @@ public record EngineTensor(
         ranges = List.copyOf(ranges);
     }
 
-    /**
-     * Returns the dimensions of the tensor without padding.
-     *
-     * @param stored its dimensions in memory
-     * @return its dimensions without padding; {@code stored} if that is not this tensor's shape with padding
-     */
+    /** Returns the dimensions without padding of stored ones; these if they are not this tensor's padded shape. */
     public Shape unpadded(Shape stored) {
         int dimension = format.dimension();
         if (!format.hasVectors()

@@ -5,11 +5,7 @@ import dev.nereid.spi.Shape;
 
 /** An execution context of an engine, with one optimization profile. Used by one thread at a time. */
 public interface ExecutionContext extends AutoCloseable {
-    /**
-     * Sets the shape of an input for the next executions.
-     *
-     * @throws BackendException if the profile does not allow it
-     */
+    /** Sets the shape of an input for the next executions; fails if the profile does not allow it. */
     void setShape(String input, Shape shape);
 
     /**
@@ -19,18 +15,13 @@ public interface ExecutionContext extends AutoCloseable {
     Shape shape(String tensor);
 
     /**
-     * Sets the memory of a tensor for the next executions.
+     * Sets the memory of a tensor for the next executions: on the device, for a shape tensor on the host.
      *
-     * @param address on the device; on the host for a shape tensor
      * @throws BackendException if it is not aligned
      */
     void setAddress(String tensor, long address);
 
-    /**
-     * Appends an execution to a stream.
-     *
-     * @throws BackendException if a shape or an address is missing, or the GPU failed
-     */
+    /** Appends an execution to a stream; fails if a shape or an address is missing, or the GPU failed. */
     void enqueue(long stream);
 
     @Override

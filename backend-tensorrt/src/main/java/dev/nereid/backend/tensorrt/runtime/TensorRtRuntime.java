@@ -13,20 +13,13 @@ public interface TensorRtRuntime {
     String version();
 
     /**
-     * Makes an engine of a plan.
+     * Makes an engine, owned by the caller, of a plan.
      *
      * @param plan the content of a plan file, in native memory; not used after the call
-     * @return the engine, owned by the caller
      * @throws BackendException if the plan is of another version or for another device, or is none
      */
     Engine deserialize(MemorySegment plan);
 
-    /**
-     * Builds an engine from a model of ONNX. Takes seconds to minutes.
-     *
-     * @param request the model and how it is built
-     * @return the content of a plan file
-     * @throws BackendException if the model cannot be parsed or built
-     */
+    /** Builds the content of a plan file, for seconds to minutes; fails if the model cannot be parsed or built. */
     byte[] build(BuildRequest request);
 }
