@@ -31,11 +31,7 @@ final class CommandRunner {
         commands.addAll(ClientCommand.all(context));
     }
 
-    /**
-     * Runs a command.
-     *
-     * @return the exit status; an error has been reported in one line
-     */
+    /** Runs a command, and returns the exit status; an error has been reported in one line. */
     int run(String... arguments) {
         List<String> line = Arrays.asList(arguments);
         String first = line.isEmpty() ? "" : line.getFirst();

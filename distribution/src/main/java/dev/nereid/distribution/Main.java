@@ -51,11 +51,7 @@ public final class Main {
 
     private Main() {}
 
-    /**
-     * Runs a command and exits with its status.
-     *
-     * @param arguments the command and its flags
-     */
+    /** Runs a command with its flags, and exits with its status. */
     public static void main(String[] arguments) {
         ProcessShutdown shutdown = new ProcessShutdown();
         OutOfMemoryExit outOfMemoryExit =

@@ -125,10 +125,8 @@ final class Ports {
     }
 
     /**
-     * Opens the ports that the flags allow.
+     * Opens the ports that the flags allow, on event loops that the caller owns.
      *
-     * @param loops the event loops, owned by the caller
-     * @param server the server that receives the requests
      * @param closeTimeout the time that requests in progress have to complete after {@link #close}
      * @throws StartException if a port cannot be opened; none stays open
      */

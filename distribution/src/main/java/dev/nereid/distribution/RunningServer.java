@@ -47,10 +47,7 @@ final class RunningServer {
     private static final Duration LAST_RESPONSES =
             MIN_CLOSE_TIMEOUT.plus(MIN_CLOSE_TIMEOUT).plusMillis(500);
 
-    /**
-     * Time for closing beyond the exit timeout. It covers the last responses, one second of gRPC for its last calls,
-     * and a margin.
-     */
+    /** Time for closing beyond the exit timeout: last responses, a second for the last calls of gRPC, and a margin. */
     private static final Duration GRACE = LAST_RESPONSES.plusMillis(1500);
 
     /** The report of an expired exit timeout; the reference server's text. */
@@ -84,11 +81,8 @@ final class RunningServer {
     }
 
     /**
-     * Starts a server and opens its ports.
+     * Starts a server and opens its ports; it is ready for requests.
      *
-     * @param flags the flags of models, backends and shutdown
-     * @param context the services of the process
-     * @return the server, ready for requests
      * @throws StartException if something that the flags name is not available; nothing stays open
      */
     static RunningServer start(ServerFlags flags, EndpointFlags endpoints, CommandContext context)

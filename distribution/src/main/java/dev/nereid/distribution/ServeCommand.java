@@ -9,9 +9,7 @@ import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.report.CurlExample;
 
-/**
- * The command {@code nereid serve}: serves model repositories until the process is signalled. Confined to its thread.
- */
+/** Command {@code nereid serve}: serves model repositories until the process is signaled. Confined to its thread. */
 final class ServeCommand implements Command {
     /** The last line of a start: from here on the server responds to requests. */
     static final String SERVING = "Serving until Ctrl-C.";

@@ -35,13 +35,7 @@ public final class AotTrainingRequests {
 
     private AotTrainingRequests() {}
 
-    /**
-     * Runs the load. Blocks.
-     *
-     * @param open the open ports of the server; encrypted ones are skipped
-     * @return the numbers of completed requests, as text
-     * @throws IOException if a request failed
-     */
+    /** Runs the load on open ports but encrypted ones. Blocks. Returns the numbers of completed requests, as text. */
     public static String run(Endpoints open, Duration time) throws IOException, InterruptedException {
         long end = System.nanoTime() + time.toNanos();
         BooleanSupplier running = () -> System.nanoTime() - end < 0;
@@ -80,10 +74,7 @@ public final class AotTrainingRequests {
         return client;
     }
 
-    /**
-     * Returns the request of each connection. They are mostly small binary tensors, with and without an id, and some of
-     * each other kind.
-     */
+    /** Returns a request per connection: mostly small binary tensors, with or without id, and some of other kinds. */
     private static List<HttpTrainingClient.Request> httpRequests() {
         HttpTrainingClient.Request plain = binary("", SMALL);
         HttpTrainingClient.Request identified = binary("\"id\":\"" + ID + "\",", SMALL);

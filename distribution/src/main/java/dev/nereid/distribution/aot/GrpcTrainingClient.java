@@ -40,10 +40,7 @@ final class GrpcTrainingClient implements AutoCloseable {
     /** Received bytes per update of the flow control window. */
     private static final int WINDOW_STEP = 16 << 10;
 
-    /**
-     * The encoded header of a call. It consists of POST and http of the static table, and the four entries that {@link
-     * #firstHeader()} added to the dynamic table.
-     */
+    /** The header of a call: POST and http of the static table, and four entries that {@link #firstHeader()} added. */
     private static final byte[] HEADER = {(byte) 0x83, (byte) 0x86, (byte) 0xC1, (byte) 0xC0, (byte) 0xBF, (byte) 0xBE};
 
     private final Socket socket;
@@ -71,12 +68,7 @@ final class GrpcTrainingClient implements AutoCloseable {
         out = new DataOutputStream(new BufferedOutputStream(socket.getOutputStream(), BUFFER));
     }
 
-    /**
-     * Connects.
-     *
-     * @param messages the messages to send, in rotation
-     * @param id the placeholder in messages that is replaced by the number of the call
-     */
+    /** Connects to send messages in rotation, each with the number of the call in place of {@code id}. */
     static GrpcTrainingClient connect(Endpoint port, List<byte[]> messages, String id) throws IOException {
         Socket socket = new Socket(port.host(), port.port());
         try {

@@ -12,10 +12,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.BooleanSupplier;
 
-/**
- * HTTP client that sends one request on each connection, then reads the responses. Confined to the thread that uses
- * it.
- */
+/** HTTP client: sends a request on each connection, then reads the responses. Confined to the thread that uses it. */
 final class HttpTrainingClient implements AutoCloseable {
     private static final int READ_TIMEOUT_MILLIS = 30_000;
     private static final int MAX_HEADER = 16 << 10;
@@ -133,11 +130,7 @@ final class HttpTrainingClient implements AutoCloseable {
         }
     }
 
-    /**
-     * Connects.
-     *
-     * @param requests the requests to send, one over each connection
-     */
+    /** Connects, once for each of the requests to send. */
     static HttpTrainingClient connect(Endpoint port, List<Request> requests) throws IOException {
         HttpTrainingClient client = new HttpTrainingClient(new ArrayList<>());
         try {

@@ -32,11 +32,7 @@ public final class ChildCheck implements LoadObserver {
         this.order = order;
     }
 
-    /**
-     * Waits for the order of the parent.
-     *
-     * @param out the standard output, a pipe to the parent
-     */
+    /** Waits for the order of the parent, to which the standard output is a pipe. */
     public static ChildCheck start(ParentPipe parent, PrintStream out) throws InterruptedException {
         return new ChildCheck(parent, out, CheckOrder.of(parent.readLine()));
     }
@@ -78,11 +74,7 @@ public final class ChildCheck implements LoadObserver {
         send(new JsonObject().put(CheckOrder.END, number));
     }
 
-    /**
-     * Reports that all models are checked, and waits for the decision of the parent.
-     *
-     * @return whether the report is to be printed
-     */
+    /** Reports that all models are checked, and waits for the parent's decision whether the report is to be printed. */
     public boolean isReportWanted() throws InterruptedException {
         send(new JsonObject().put(CheckOrder.CHECKED, true));
         return parent.readLine().equals(CheckOrder.PRINT);

@@ -35,11 +35,7 @@ final class ChildOutput {
     private boolean held;
     private boolean marked;
 
-    /**
-     * Creates a reader.
-     *
-     * @param out receives all output except messages and fatal errors
-     */
+    /** Creates a reader, which copies all output except messages and fatal errors to {@code out}. */
     ChildOutput(PrintStream out, String mark, Consumer<JsonObject> messages) {
         this.out = out;
         this.mark = mark.getBytes(UTF_8);

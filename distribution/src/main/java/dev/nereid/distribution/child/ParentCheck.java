@@ -54,10 +54,9 @@ public final class ParentCheck {
     private String rest = "";
 
     /**
-     * Creates a check.
+     * Creates a check. The console receives the output of children.
      *
      * @param command the command line of children
-     * @param console receives their output
      * @param log whether the JVM's texts about fatal errors are printed
      */
     public ParentCheck(List<String> command, ConsoleStreams console, boolean log) {
@@ -67,9 +66,8 @@ public final class ParentCheck {
     }
 
     /**
-     * Runs the check.
+     * Runs the check; prints its report or error, and returns the exit status of the command.
      *
-     * @return the exit status of the command; its report or error is printed
      * @throws StartException if no child can be started, or if children end for another reason than a model
      * @throws InterruptedException if the thread is interrupted; no child is left
      */

@@ -25,12 +25,7 @@ public final class DemoClients {
 
     private DemoClients() {}
 
-    /**
-     * Sends a request over HTTP, as binary data behind a JSON header.
-     *
-     * @param address the server, {@code http://host:port}
-     * @return the outputs, one after another: little-endian
-     */
+    /** Sends JSON and binary data to {@code http://host:port}; returns the outputs one after another, little-endian. */
     public static ByteBuffer overHttp(String address, DemoRequest sent) throws IOException, InterruptedException {
         byte[] header = sent.json().getBytes(StandardCharsets.UTF_8);
         ByteBuffer data = sent.data();
@@ -53,12 +48,7 @@ public final class DemoClients {
         }
     }
 
-    /**
-     * Sends a request over gRPC.
-     *
-     * @param target the server, {@code host:port}
-     * @return the outputs, one after another: little-endian
-     */
+    /** Sends a request over gRPC to {@code host:port}; returns the outputs one after another, little-endian. */
     public static ByteBuffer overGrpc(String target, DemoRequest sent) throws IOException, InterruptedException {
         ManagedChannel channel = Grpc.newChannelBuilder(target, InsecureChannelCredentials.create())
                 .build();

@@ -14,11 +14,7 @@ public record DemoRequest(
         String model, String input, String datatype, List<Long> shape, ByteBuffer data, List<Output> outputs) {
     private static final String CLASSIFICATION = "classification";
 
-    /**
-     * A requested output. Immutable.
-     *
-     * @param classes the number of best classes to send in place of all elements; 0 for the elements
-     */
+    /** A requested output: all elements, or only a number of best classes if that is not 0. Immutable. */
     public record Output(String name, int classes) {}
 
     public DemoRequest {

@@ -5,11 +5,7 @@ import java.nio.ByteOrder;
 import java.util.List;
 import java.util.Locale;
 
-/**
- * Labels of the outputs of the model {@code digits}. Immutable.
- *
- * @param labels the labels of the outputs, in order
- */
+/** Labels of the outputs of the model {@code digits}, in order. Immutable. */
 public record DigitLabels(List<String> labels) {
     public DigitLabels {
         labels = List.copyOf(labels);

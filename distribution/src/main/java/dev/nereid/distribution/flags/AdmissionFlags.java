@@ -5,9 +5,7 @@ import dev.nereid.server.options.SchedulingOptions;
 import dev.nereid.server.options.ServerOptions;
 import java.util.OptionalLong;
 
-/**
- * Flags of admission: limits of requests and bytes in flight. Written by the command line reader, then only read.
- */
+/** Flags of admission: limits of requests and bytes in flight. Written by the command line reader, then only read. */
 final class AdmissionFlags {
     long requests = SchedulingOptions.defaultMaxRequests();
     OptionalLong bytes = OptionalLong.empty();

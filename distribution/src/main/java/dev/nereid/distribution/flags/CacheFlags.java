@@ -27,11 +27,7 @@ final class CacheFlags {
                 .help("Deprecated: the same as --cache-config=local,size=BYTES.");
     }
 
-    /**
-     * Returns the options of the response cache; empty without a cache.
-     *
-     * @param own the directory of the caches that come with the server
-     */
+    /** Returns the options of the response cache, if any; {@code own} has the caches that come with the server. */
     Optional<CacheOptions> options(Path own, Map<String, String> environment) throws StartException {
         if (localBytes.isPresent()) {
             if (!settings.isEmpty()) {

@@ -20,11 +20,7 @@ public final class ClientFlags {
     private URI url = URI.create("http://localhost:8000");
     private Duration timeout;
 
-    /**
-     * Creates the flags of a command.
-     *
-     * @param timeout the default of the time that a request may take
-     */
+    /** Creates the flags of a command, with the default of the time that a request may take. */
     public ClientFlags(Duration timeout) {
         this.timeout = timeout;
     }

@@ -2,10 +2,7 @@ package dev.nereid.distribution.flags;
 
 import java.util.Optional;
 
-/**
- * Flags of the reference server that have no effect here, so that command lines written for it work. Static functions
- * only.
- */
+/** Flags of the reference server without effect, so that command lines for it work here. Static functions only. */
 final class CompatibilityFlags {
     private static final String NOT_SHARED = "several servers do not share a port";
     private static final String NO_TRACE = "traces are not supported yet";
@@ -48,8 +45,6 @@ final class CompatibilityFlags {
     /**
      * Adds a flag of the reference server that has no effect here. Its value is checked, and a line says why.
      *
-     * @param value the type of its values
-     * @param unused why it has no effect
      * @param description its effect on the reference server
      */
     static void add(Flags flags, String name, FlagValue<?> value, String unused, String description) {

@@ -22,11 +22,7 @@ final class DelayVariables {
 
     private DelayVariables() {}
 
-    /**
-     * Returns the numbers of requests to wait for, as {@link #delay} does. Logs a warning if there are any.
-     *
-     * @throws StartException if the value is not a number
-     */
+    /** Returns the numbers of requests to wait for, as {@link #delay} does. Logs a warning if there are any. */
     static DelayOptions read(Map<String, String> environment) throws StartException {
         DelayOptions delay = delay(environment);
         if (delay.requests() > 0) {

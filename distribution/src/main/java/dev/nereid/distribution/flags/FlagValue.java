@@ -245,11 +245,7 @@ public record FlagValue<T>(
         }
     }
 
-    /**
-     * A setting for one backend, or for all. Immutable.
-     *
-     * @param backend the backend's name; empty for all
-     */
+    /** A setting for one backend, or for all with an empty name. Immutable. */
     record BackendSetting(String backend, String key, String value) {
         private static Optional<BackendSetting> read(String text) {
             int equal = text.indexOf('=');
@@ -263,12 +259,7 @@ public record FlagValue<T>(
         }
     }
 
-    /**
-     * A setting of the response cache. Immutable.
-     *
-     * @param cache the cache's name
-     * @param key the setting
-     */
+    /** A setting of the response cache. Immutable. */
     record CacheSetting(String cache, String key, String value) {
         private static Optional<CacheSetting> read(String text) {
             int comma = text.indexOf(',');

@@ -39,11 +39,7 @@ final class FlagVariables {
                 + " (enableServiceLinks: false omits such variables)";
     }
 
-    /**
-     * Returns a line for each variable that looks like a flag's and is none.
-     *
-     * @param known the variables of the flags of all commands
-     */
+    /** Returns a line for each variable that looks like a flag's and is not among those of all commands. */
     static List<String> unknown(Map<String, String> environment, Collection<String> known) {
         Set<String> names = new TreeSet<>(known);
         names.addAll(OF_LAUNCHERS);

@@ -35,12 +35,7 @@ public final class Flags {
     /** The arguments that are no flags. */
     private record Operands(String label, boolean repeatable, Consumer<String> setter) {}
 
-    /**
-     * Adds a flag with a default, which the help text names. Flags are in the order of the help text.
-     *
-     * @param name the name, with its dashes
-     * @param value the type of its values
-     */
+    /** Adds a flag, named with its dashes, and a default for the help text, which has the flags in this order. */
     public <T> Flag add(String name, FlagValue<T> value, T preset, Consumer<T> setter) {
         return add(name, value, " Default: " + value.text(preset) + ".", setter);
     }
@@ -133,12 +128,7 @@ public final class Flags {
         }
     }
 
-    /**
-     * Adds a line for each variable of the environment that looks like a flag's and is none.
-     *
-     * @param environment the environment variables
-     * @param known the variables of the flags of all commands
-     */
+    /** Adds a line for each variable that looks like a flag's and is none of {@code known}, those of all commands. */
     public void checkVariables(Map<String, String> environment, Collection<String> known) {
         notices.addAll(FlagVariables.unknown(environment, known));
     }

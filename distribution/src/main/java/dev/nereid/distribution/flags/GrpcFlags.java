@@ -171,11 +171,7 @@ public final class GrpcFlags {
                 () -> new StartException(flag + ": missing (expected: " + flag + "=FILE, required by --grpc-use-ssl)"));
     }
 
-    /**
-     * Reads the environment variable {@value #DELAY}.
-     *
-     * @throws StartException if the value is invalid
-     */
+    /** Reads the environment variable {@value #DELAY}; fails if its value is invalid. */
     public void readEnvironment(Map<String, String> environment) throws StartException {
         String value = environment.getOrDefault(DELAY, "");
         if (!allow || value.isEmpty()) {
@@ -194,11 +190,7 @@ public final class GrpcFlags {
         }
     }
 
-    /**
-     * Returns the options.
-     *
-     * @param closeTimeout the time for calls in progress when the port closes
-     */
+    /** Returns the options, with the time for calls in progress when the port closes. */
     public GrpcOptions options(ConnectionLimiter limiter, Duration closeTimeout) {
         options.openConnections = limiter;
         options.closeTimeout = closeTimeout.isZero() ? NO_TIME : closeTimeout;

@@ -31,10 +31,7 @@ final class HostFlags {
         }
     }
 
-    /**
-     * Returns whether instances of one model are created in parallel. If so, the backend's own declaration is
-     * disregarded.
-     */
+    /** Returns whether instances of a model are created in parallel; if so, whatever the backend declares. */
     static boolean parallel(Map<String, String> environment) throws StartException {
         String value = environment.getOrDefault(PARALLEL, "");
         if (value.isEmpty()) {

@@ -114,12 +114,7 @@ public final class HttpFlags {
         return eventLoops.orElse(HttpOptions.eventLoops(processors));
     }
 
-    /**
-     * Returns the options.
-     *
-     * @param loops the number of event loops
-     * @param closeTimeout the time for closing the port; the drain takes half of it at most
-     */
+    /** Returns the options; the drain takes at most half of {@code closeTimeout}, the time for closing the port. */
     public HttpOptions options(int loops, ConnectionLimiter limiter, Duration closeTimeout) {
         Duration half = closeTimeout.dividedBy(2);
         options.eventLoops = loops;

@@ -66,12 +66,7 @@ public final class LogFlags {
         return format;
     }
 
-    /**
-     * Returns the format that a command line asks for, also if another part of it is wrong.
-     *
-     * @param arguments the command line after the command
-     * @return the format; the default one if the line has none that exists
-     */
+    /** Returns the existing format that a command line asks for, also if other parts are wrong; else the default. */
     public static LogFormat formatOf(List<String> arguments, Map<String, String> environment) {
         String name = environment.getOrDefault("NEREID_LOG_FORMAT", "");
         for (int i = 0; i < arguments.size(); i++) {

@@ -40,10 +40,7 @@ public final class MetricsFlags {
                         + " ignored. May be given several times.");
     }
 
-    /**
-     * Reads a setting as the reference server does. Only this exact text has an effect, and unknown settings are
-     * ignored.
-     */
+    /** Reads a setting as the reference server does: only this exact text has an effect, and others are ignored. */
     private void configure(FlagValue.Setting setting) {
         if (setting.key().equals("counter_latencies") && setting.value().equals("false")) {
             countLatencies = false;

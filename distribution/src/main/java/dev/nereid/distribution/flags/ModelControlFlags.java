@@ -43,11 +43,7 @@ final class ModelControlFlags {
                         + " models whose name is unique; ensembles use the models of their own repository.");
     }
 
-    /**
-     * Checks what depends on several flags.
-     *
-     * @throws StartException if the flags do not fit each other
-     */
+    /** Checks what depends on several flags, and fails if they do not fit each other. */
     void check() throws StartException {
         List<String> startupModels = options.startupModels;
         boolean isDemand = options.controlMode == ModelControlMode.DEMAND;

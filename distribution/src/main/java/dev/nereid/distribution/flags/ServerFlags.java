@@ -18,9 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/**
- * Flags of the server: models, backends, readiness and shutdown. Written by the command line reader, then only read.
- */
+/** Server flags: models, backends, readiness and shutdown. Written by the command line reader, then only read. */
 public final class ServerFlags {
     /** The options that the flags set, completed by {@link #options(CommandContext)}. */
     public final ServerOptions.Builder options = new ServerOptions.Builder();
@@ -146,13 +144,7 @@ public final class ServerFlags {
         }
     }
 
-    /**
-     * Starts the server; its models continue to load.
-     *
-     * @param context the services of the process
-     * @return the server, owned by the caller
-     * @throws StartException if a directory is missing or cannot be read
-     */
+    /** Starts the server, owned by the caller; its models go on to load. Fails if a directory cannot be read. */
     public NereidServer start(CommandContext context) throws StartException {
         if (options.modelRepositories.isEmpty() && urls.isEmpty()) {
             throw new StartException("--model-repository: missing (expected: --model-repository=DIR)");
@@ -189,12 +181,7 @@ public final class ServerFlags {
         });
     }
 
-    /**
-     * Returns the options of a server.
-     *
-     * @param context the services of the process
-     * @throws StartException if a directory is missing or cannot be read
-     */
+    /** Returns the options of a server; fails if a directory is missing or cannot be read. */
     public ServerOptions options(CommandContext context) throws StartException {
         requireDirectories("--backend-directory", options.plugins);
         Path home = context.paths().home();

@@ -38,11 +38,7 @@ record LogEvent(
         return logger.substring(logger.lastIndexOf('.') + 1);
     }
 
-    /**
-     * Returns the place in the code that a plugin has given as data: {@code file} with its {@code line}.
-     *
-     * @return a place such as {@code model.py:12}; empty for other events
-     */
+    /** Returns {@code file} and {@code line} that a plugin has given, such as {@code model.py:12}; empty for none. */
     Optional<String> place() {
         return value(FILE).flatMap(file -> value(LINE).map(line -> file + ":" + line));
     }

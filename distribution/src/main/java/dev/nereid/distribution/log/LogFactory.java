@@ -69,10 +69,8 @@ public final class LogFactory implements ILoggerFactory {
     }
 
     /**
-     * Reports fatal errors that are logged, even if warnings are off. Libraries catch exceptions of their tasks, and
-     * only log them.
-     *
-     * @param handler receives the errors, on the threads that log
+     * Reports fatal errors that are logged, even if warnings are off, on the threads that log. Libraries catch
+     * exceptions of their tasks, and only log them.
      */
     public void reportFatalErrors(FatalErrorHandler handler) {
         lines.report(handler);
@@ -83,12 +81,7 @@ public final class LogFactory implements ILoggerFactory {
         lines.setFormat(format);
     }
 
-    /**
-     * Writes later lines to another stream than the standard error stream of the process.
-     *
-     * @param out the stream; owned by the caller
-     * @return the previous stream
-     */
+    /** Writes later lines to a stream of the caller in place of standard error; returns the previous stream. */
     public PrintStream writeTo(PrintStream out) {
         return lines.writeTo(out);
     }

@@ -54,11 +54,7 @@ public enum LogFormat {
     /** Creates the formatter, which any thread may use. */
     abstract LogFormatter formatter();
 
-    /**
-     * Returns the line of an error that is reported outside of the log, such as a wrong command line.
-     *
-     * @return a line as the log would have it, with its end
-     */
+    /** Returns an error outside of the log, such as a wrong command line, as a line of the log with its end. */
     public String error(String text, InstantSource time) {
         StringBuilder line = new StringBuilder();
         formatter()
@@ -75,12 +71,7 @@ public enum LogFormat {
         return line.toString();
     }
 
-    /**
-     * Finds a format by its name.
-     *
-     * @param name the name; the reference server's are case-sensitive, and so are all
-     * @return the format, or empty if there is none
-     */
+    /** Finds a format by its case-sensitive name, as the reference server's are; empty if there is none. */
     public static Optional<LogFormat> named(String name) {
         return Arrays.stream(values())
                 .filter(format -> format.label.equals(name))

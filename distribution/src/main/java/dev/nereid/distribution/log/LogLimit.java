@@ -52,12 +52,7 @@ final class LogLimit {
     record Cause(
             String logger, @Nullable String text, @Nullable Class<?> thrown) {}
 
-    /**
-     * The number of suppressed lines of one cause.
-     *
-     * @param level the level of the first of them
-     * @param count the number of lines
-     */
+    /** The number of suppressed lines of one cause, and the level of the first of them. */
     record Suppressed(Cause cause, Level level, long count) {}
 
     /** The lines of one cause in a window. */
@@ -72,11 +67,7 @@ final class LogLimit {
         this.nanoTime = nanoTime;
     }
 
-    /**
-     * Counts a line, and returns whether it is to be written.
-     *
-     * @return {@code false} if the limit is exceeded; {@link #collect} reports the line later
-     */
+    /** Counts a line; returns {@code false} if the limit is exceeded: {@link #collect} reports the line later. */
     boolean admits(String logger, Level level, @Nullable String text, @Nullable Class<?> thrown) {
         if (level.toInt() < Level.WARN.toInt() || UNBOUNDED.stream().anyMatch(logger::startsWith)) {
             return true;

@@ -22,10 +22,7 @@ final class CpuMetrics {
     private static final long BYTES_PER_KIB = 1024;
     private static final String FIRST_WORD = "cpu";
 
-    /**
-     * Index of idle time in the line {@code cpu} of {@code /proc/stat}. The next constant is that of waiting for input
-     * and output.
-     */
+    /** Index of idle time in the line {@code cpu} of {@code /proc/stat}. Next is waiting for input and output. */
     private static final int IDLE = 3;
 
     private static final int WAITING = 4;

@@ -35,9 +35,7 @@ final class GpuMetrics {
     /** Energy at the first measurement, by GPU; counters begin with it. */
     private final Map<String, Double> firstJoules = new ConcurrentHashMap<>();
 
-    /**
-     * {@code true} while a measurement is in progress; another is left out meanwhile. It guards the two fields below.
-     */
+    /** {@code true} while a measurement is in progress; no other starts meanwhile. Guards the two fields below. */
     private final AtomicBoolean polling = new AtomicBoolean();
 
     private boolean opened;
@@ -135,11 +133,7 @@ final class GpuMetrics {
     /** Opens what reads the GPUs. */
     @FunctionalInterface
     interface Source {
-        /**
-         * Opens it.
-         *
-         * @throws IOException if there is none, with the reason
-         */
+        /** Opens it, or fails with the reason. */
         Supplier<List<GpuReading>> open() throws IOException;
     }
 }

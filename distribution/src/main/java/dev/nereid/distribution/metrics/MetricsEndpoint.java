@@ -54,10 +54,7 @@ public final class MetricsEndpoint {
     /** The timer of measurements of the machine; set before the endpoint is published. */
     private OptionalLong watch = OptionalLong.empty();
 
-    /**
-     * The metrics, created by the first request. The start of the server does not wait for them; creation by two
-     * threads is harmless.
-     */
+    /** Metrics, created by the first request so that the start need not wait; creation by two threads is harmless. */
     private volatile @Nullable ServerMetrics metrics;
 
     /** The readiness that a thread is asking for; {@code null} if none is. Confined to the event loop. */
@@ -83,12 +80,10 @@ public final class MetricsEndpoint {
     }
 
     /**
-     * Opens the port. Blocks.
+     * Opens the port on its event loop. Blocks. The caller closes the endpoint.
      *
-     * @param context the event loop of the port
      * @param access the restrictions of HTTP, which health has here too
      * @param others the connections of other ports
-     * @return the endpoint, to be closed by the caller
      * @throws IOException if the port cannot be opened
      */
     public static MetricsEndpoint start(

@@ -9,12 +9,7 @@ import java.math.BigDecimal;
 final class PlainNumbers {
     private PlainNumbers() {}
 
-    /**
-     * Rewrites the values of a text in the Prometheus format.
-     *
-     * @param text lines that end with a value, and comments
-     * @return the same text with plain values
-     */
+    /** Returns a text in the Prometheus format, lines that end with a value and comments, with plain values. */
     static String in(String text) {
         StringBuilder plain = new StringBuilder(text.length());
         int start = 0;

@@ -37,12 +37,7 @@ public final class ChildCommand {
 
     private ChildCommand() {}
 
-    /**
-     * Returns the command line of a child.
-     *
-     * @param arguments the arguments of the main class
-     * @return empty if the command line of this process is unknown, or has an option that a child cannot repeat
-     */
+    /** Returns the command line of a child; empty if that of this process is unknown or has unrepeatable options. */
     public static List<String> of(List<String> arguments, Map<String, String> environment, Charset encoding) {
         Optional<String> executable = ProcessHandle.current().info().command();
         try {

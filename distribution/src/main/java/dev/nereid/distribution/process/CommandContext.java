@@ -25,11 +25,7 @@ public record CommandContext(
         ProcessTree processes) {
     /** Sets up the log. */
     public interface LogSetup {
-        /**
-         * Sets levels, format and destination of the log.
-         *
-         * @throws StartException if the file cannot be written
-         */
+        /** Sets levels, format and destination of the log; fails if the file cannot be written. */
         void apply(LogSettings settings) throws StartException;
     }
 

@@ -4,11 +4,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/**
- * Endpoints of a running server; empty for closed ports. Immutable.
- *
- * @param grpc the gRPC port
- */
+/** Endpoints of a running server; empty for closed ports. Immutable. */
 public record Endpoints(Optional<Endpoint> http, Optional<Endpoint> grpc, Optional<Endpoint> metrics) {
     /** No open port. */
     public static final Endpoints NONE = new Endpoints(Optional.empty(), Optional.empty(), Optional.empty());

@@ -40,7 +40,6 @@ final class EventLoopWatch {
          * Reports a blocked loop, on the thread of the watchdog.
          *
          * @param stack its stack, read while the instance executed
-         * @param instance the instance that executes on the thread, if any
          * @param elapsedNanos the time since the heartbeat was submitted
          */
         void onBlocked(
@@ -50,7 +49,6 @@ final class EventLoopWatch {
     /**
      * Watches event loops, and writes reports to the log.
      *
-     * @param instances finds the instance that executes on a thread
      * @param ended receives the name of the thread of each loop that has ended, once
      */
     EventLoopWatch(
@@ -63,7 +61,6 @@ final class EventLoopWatch {
     /**
      * Watches event loops.
      *
-     * @param instances finds the instance that executes on a thread
      * @param stacks returns the stack of a thread
      * @param ended receives the name of the thread of each loop that has ended, once
      */

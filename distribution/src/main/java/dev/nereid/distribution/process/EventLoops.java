@@ -73,11 +73,7 @@ public final class EventLoops implements AutoCloseable {
         grpcWorkers.allowCoreThreadTimeOut(true);
     }
 
-    /**
-     * Starts the event loops.
-     *
-     * @return the loops, native ones where the platform has them
-     */
+    /** Starts the event loops, native ones where the platform has them. */
     public static EventLoops start(int count) {
         VertxOptions options = new VertxOptions()
                 .setEventLoopPoolSize(count)

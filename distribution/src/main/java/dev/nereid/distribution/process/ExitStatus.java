@@ -13,10 +13,7 @@ public final class ExitStatus {
     /** Heap, metaspace or threads were exhausted. */
     public static final int OUT_OF_MEMORY = 3;
 
-    /**
-     * Base of exit codes for signals that end the process at once. The code is 128 plus the signal's number, as in
-     * shells.
-     */
+    /** Base of exit codes for signals that end the process at once: 128 plus the signal's number, as in shells. */
     public static final int SIGNAL = 128;
 
     private ExitStatus() {}

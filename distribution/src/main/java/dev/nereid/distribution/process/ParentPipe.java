@@ -18,11 +18,7 @@ public final class ParentPipe {
 
     private ParentPipe() {}
 
-    /**
-     * Starts to read, on a thread that lives as long as the process.
-     *
-     * @param onEnd ends the process when the input ends
-     */
+    /** Starts to read on a thread that lives as long as the process. {@code onEnd} ends that when the input ends. */
     public static ParentPipe start(InputStream in, Runnable onEnd) {
         ParentPipe pipe = new ParentPipe();
         Thread.ofPlatform().name("parent").daemon(true).start(() -> {

@@ -43,10 +43,7 @@ public final class ProcessShutdown {
         requested.countDown();
     }
 
-    /**
-     * Records a signal, and returns whether it ends the process at once. The second signal does, and one during
-     * shutdown.
-     */
+    /** Records a signal; returns whether it ends the process at once, as the second one and one during shutdown do. */
     public boolean onSignal() {
         boolean first = signals.compareAndSet(false, true);
         return !first || (isRequested() && exit.get() == null);
@@ -76,11 +73,7 @@ public final class ProcessShutdown {
         return waiting::interrupt;
     }
 
-    /**
-     * Records that the calling thread invoked {@link System#exit}, unless the process ends already.
-     *
-     * @return whether this invocation is why the process ends
-     */
+    /** Records {@link System#exit} by this thread, unless the process ends already; returns whether it ends by this. */
     public boolean onSystemExit(int exitStatus) {
         return !isRequested()
                 && !signals.get()

@@ -32,7 +32,6 @@ public final class Signals {
      * {@code -Xrs}.
      *
      * @param name the name without {@code SIG}
-     * @param action receives the number of the signal
      */
     public static void handle(String name, IntConsumer action) {
         try {
@@ -68,10 +67,7 @@ public final class Signals {
         }
     }
 
-    /**
-     * Sets a signal back to its default, by {@code signal(2)}. The JVM does not handle a signal that was ignored at its
-     * start.
-     */
+    /** Sets a signal back to its default, by {@code signal(2)}; the JVM does not handle one ignored at its start. */
     @SuppressWarnings("restricted") // a call of a native function, which the manifest allows
     private static void restore(int number) {
         Linker linker = Linker.nativeLinker();

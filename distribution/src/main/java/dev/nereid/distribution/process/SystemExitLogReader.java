@@ -19,11 +19,7 @@ public final class SystemExitLogReader {
     /** Strongly referenced, since the JDK drops loggers without references. */
     private final Logger logger = Logger.getLogger("java.lang.Runtime");
 
-    /**
-     * Starts reading.
-     *
-     * @param exits receives the stack and the status of each invocation, on the invoking thread
-     */
+    /** Starts reading. {@code exits} receives stack and status of each invocation, on the invoking thread. */
     public SystemExitLogReader(ObjIntConsumer<Throwable> exits) {
         logger.setLevel(Level.FINE);
         logger.setUseParentHandlers(false);

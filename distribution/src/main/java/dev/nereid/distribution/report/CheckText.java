@@ -8,11 +8,7 @@ import inference.ModelConfig;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/**
- * The report of a check for people. Immutable.
- *
- * @param verbose whether completed configurations are printed
- */
+/** The report of a check for people, with completed configurations if it is verbose. Immutable. */
 public record CheckText(CheckReport report, boolean verbose) {
     public String text() {
         StringBuilder text = new StringBuilder();

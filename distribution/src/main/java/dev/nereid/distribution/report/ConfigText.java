@@ -46,9 +46,8 @@ public final class ConfigText {
     }
 
     /**
-     * Reads a configuration as JSON.
+     * Reads a configuration in JSON or protobuf's text format as JSON.
      *
-     * @param file a file of JSON, or of protobuf's text format
      * @throws IOException if the file cannot be read
      * @throws InferenceException if it is neither
      */

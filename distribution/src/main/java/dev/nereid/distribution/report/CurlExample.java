@@ -46,12 +46,7 @@ public final class CurlExample {
     private final String address;
     private final Values values;
 
-    /**
-     * Creates examples for a server.
-     *
-     * @param address the base URL, {@code http://host:port}
-     * @param values the content of inputs
-     */
+    /** Creates examples for a server at {@code http://host:port}, with the content of inputs. */
     CurlExample(String address, Values values) {
         this.address = address;
         this.values = values;

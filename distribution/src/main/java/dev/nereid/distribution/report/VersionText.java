@@ -16,12 +16,7 @@ public final class VersionText {
 
     private VersionText() {}
 
-    /**
-     * Returns the versions, one in each line; the first line is that of the server.
-     *
-     * @param host the versions of the server and the JVM
-     * @param plugins the directory of the installed plugins, which need not exist
-     */
+    /** Returns the versions in lines, that of the server first. The directory of installed plugins need not exist. */
     public static String of(HostInfo host, Path plugins) {
         StringBuilder text = new StringBuilder("nereid ").append(host.version()).append('\n');
         text.append("commit: ").append(host.commit()).append('\n');
