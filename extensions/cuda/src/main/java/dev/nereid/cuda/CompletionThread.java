@@ -25,11 +25,7 @@ public final class CompletionThread implements AutoCloseable {
     /** Action that runs when work has ended. */
     @FunctionalInterface
     public interface Completion {
-        /**
-         * Runs. Must not block; its exceptions are logged.
-         *
-         * @param failure why the work failed; {@code null} if it succeeded
-         */
+        /** Runs without blocking; exceptions are logged. {@code failure} is {@code null} if the work succeeded. */
         void run(@Nullable BackendException failure);
     }
 

@@ -86,11 +86,7 @@ public interface CudaDriver {
     /** Creates a stream in the current context that is independent of the default stream. */
     long createStream();
 
-    /**
-     * Creates such a stream with a priority.
-     *
-     * @param priority 0 for the lowest, less for higher ones; limited to what {@link #greatestPriority} returns
-     */
+    /** Creates such a stream of a priority: 0 is the lowest, less is higher, limited to {@link #greatestPriority}. */
     long createStream(int priority);
 
     /** Returns the greatest priority of streams in the current context, a number of at most 0: -5 for example. */

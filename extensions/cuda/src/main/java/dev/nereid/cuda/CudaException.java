@@ -10,35 +10,18 @@ public final class CudaException extends RuntimeException {
     /** The error of the driver, a {@code CUresult}. */
     private final int number;
 
-    /**
-     * Creates the exception.
-     *
-     * @param function the name of the function that was called
-     * @param number the {@code CUresult}, not 0
-     * @param name the driver's name for it
-     */
+    /** Creates the exception of a function call, with the {@code CUresult}, not 0, and the driver's name for it. */
     public CudaException(String function, int number, String name) {
         this(function, number, name, "");
     }
 
-    /**
-     * Creates the exception.
-     *
-     * @param function the name of the function that was called
-     * @param number the {@code CUresult}, not 0
-     * @param name the driver's name for it
-     * @param details what else the driver said; empty for nothing
-     */
+    /** Creates it as {@link #CudaException(String, int, String)}, with what else the driver said; empty for nothing. */
     CudaException(String function, int number, String name, String details) {
         super(function + ": " + number + " " + name + (details.isEmpty() ? "" : ": " + details));
         this.number = number;
     }
 
-    /**
-     * Returns the error of the driver.
-     *
-     * @return the {@code CUresult}
-     */
+    /** Returns the error of the driver, the {@code CUresult}. */
     public int number() {
         return number;
     }
@@ -46,8 +29,6 @@ public final class CudaException extends RuntimeException {
     /**
      * Returns whether every later call of the process on the GPU fails too, so that only a new process can use it:
      * faults of the memory or of a kernel, and a context that is gone.
-     *
-     * @return {@code true} if the process cannot use the GPU any more
      */
     public boolean isSticky() {
         return switch (number) {

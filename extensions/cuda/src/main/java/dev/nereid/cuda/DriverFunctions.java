@@ -19,11 +19,7 @@ final class DriverFunctions {
 
     private final MemorySegment[] addresses = new MemorySegment[CudaFunction.values().length];
 
-    /**
-     * Opens the driver.
-     *
-     * @throws IOException if it cannot be opened, with the reason, or lacks a function
-     */
+    /** Opens the driver; fails if it cannot be opened, with the reason, or lacks a function. */
     DriverFunctions(String library) throws IOException {
         SharedLibrary opened = SharedLibrary.open(library);
         for (CudaFunction function : CudaFunction.values()) {

@@ -78,11 +78,7 @@ public final class EventFence implements Fence {
         }
     }
 
-    /**
-     * Ends the owner's use, after that of everyone it was passed to.
-     *
-     * @throws IllegalStateException if it was released before
-     */
+    /** Ends the owner's use, after all others; throws {@link IllegalStateException} if it was released before. */
     public void release() {
         if (!released.compareAndSet(false, true)) {
             throw new IllegalStateException("fence: released twice (expected: once)");

@@ -28,12 +28,7 @@ public final class EventPool implements AutoCloseable {
         this.wait = wait;
     }
 
-    /**
-     * Marks the end of the work that a stream has so far.
-     *
-     * @return a fence, owned by the caller, who releases it once
-     * @throws GpuException if the GPU failed
-     */
+    /** Marks the end of a stream's work so far by a fence that the caller releases once; fails if the GPU failed. */
     public EventFence record(long stream) {
         return recordAfter(_ -> {}, stream);
     }

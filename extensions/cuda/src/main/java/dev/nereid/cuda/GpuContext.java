@@ -39,11 +39,7 @@ public final class GpuContext {
         context = driver.retainPrimaryContext(driver.device(gpu));
     }
 
-    /**
-     * Opens the driver and creates or finds the primary context of a GPU.
-     *
-     * @throws GpuException if there is no driver, with the missing piece, or no such GPU
-     */
+    /** Opens the driver and the primary context of a GPU; fails with the missing piece, or if there is no such GPU. */
     public static GpuContext open(int gpu) {
         try {
             CudaDriver driver = new LibCuda(LibCuda.NAME);
@@ -68,12 +64,7 @@ public final class GpuContext {
         return Optional.ofNullable(failure.get());
     }
 
-    /**
-     * Calls the driver.
-     *
-     * @param call the call, which does not block
-     * @throws GpuException if it fails, or the GPU has failed
-     */
+    /** Calls the driver without blocking; throws {@link GpuException} if that fails, or the GPU has failed. */
     public <T> T call(Function<CudaDriver, T> call) {
         checkFailure();
         try {
@@ -87,12 +78,7 @@ public final class GpuContext {
         }
     }
 
-    /**
-     * Calls the driver for no result.
-     *
-     * @param call the call, which does not block
-     * @throws GpuException if it fails, or the GPU has failed
-     */
+    /** Calls the driver for no result, as {@link #call}. */
     public void run(Consumer<CudaDriver> call) {
         call(used -> {
             call.accept(used);

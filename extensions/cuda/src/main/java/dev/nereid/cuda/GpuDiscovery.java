@@ -92,11 +92,7 @@ public record GpuDiscovery(List<Gpu> gpus, String report, Optional<CudaDriver> d
     /** Opens a driver. */
     @FunctionalInterface
     interface DriverSource {
-        /**
-         * Opens it.
-         *
-         * @throws IOException if there is none, with the reason
-         */
+        /** Opens it, or fails with the reason. */
         CudaDriver open() throws IOException;
     }
 }

@@ -35,12 +35,7 @@ public final class GpuMonitor {
         this.gpus = gpus;
     }
 
-    /**
-     * Opens NVML and finds the GPUs, which takes some 15 ms where there is one.
-     *
-     * @return the GPUs, none or more
-     * @throws IOException with the reason if there is no library, or it has no access to the driver
-     */
+    /** Opens NVML and finds GPUs, 0 or more, in some 15 ms; fails, with the reason, without library or driver. */
     public static GpuMonitor open() throws IOException {
         return open(NAME);
     }
@@ -77,11 +72,7 @@ public final class GpuMonitor {
         }
     }
 
-    /**
-     * Reads all GPUs. Takes some 4 ms for each: energy is read slowly.
-     *
-     * @return their values, in the order of their numbers
-     */
+    /** Reads all GPUs in the order of their numbers. Takes some 4 ms for each: energy is read slowly. */
     public List<GpuReading> read() {
         return gpus.stream().map(MonitoredGpu::read).toList();
     }

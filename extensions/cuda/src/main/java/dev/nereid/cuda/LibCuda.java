@@ -9,9 +9,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 
-/**
- * The CUDA driver, {@code libcuda.so.1}. Immutable; safe for use by any thread.
- */
+/** The CUDA driver, {@code libcuda.so.1}. Immutable; safe for use by any thread. */
 final class LibCuda implements CudaDriver {
     /** The name by which the dynamic linker finds the driver. */
     static final String NAME = "libcuda.so.1";
@@ -41,12 +39,7 @@ final class LibCuda implements CudaDriver {
 
     private final DriverFunctions functions;
 
-    /**
-     * Opens the driver.
-     *
-     * @param library its name, or the path of another library with its functions
-     * @throws IOException if it cannot be opened, with the reason, or lacks a function
-     */
+    /** Opens the driver by the name or path of a library; fails, with the reason, without it or a function. */
     LibCuda(String library) throws IOException {
         functions = new DriverFunctions(library);
     }

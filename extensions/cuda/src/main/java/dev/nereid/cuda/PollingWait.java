@@ -21,12 +21,7 @@ final class PollingWait {
     private final LongSupplier clock;
     private final LongConsumer pause;
 
-    /**
-     * Creates it with another clock and pause than the system's.
-     *
-     * @param clock nanoseconds, as {@link System#nanoTime}
-     * @param pause waits for some nanoseconds, or less
-     */
+    /** Creates it with another clock, of nanoseconds, and a pause that waits for some nanoseconds, or less. */
     PollingWait(LongSupplier clock, LongConsumer pause) {
         this.clock = clock;
         this.pause = pause;
@@ -37,13 +32,7 @@ final class PollingWait {
         return new PollingWait(System::nanoTime, LockSupport::parkNanos);
     }
 
-    /**
-     * Waits.
-     *
-     * @param done asked at least once, on this thread
-     * @param timeoutNanos the limit in nanoseconds
-     * @return whether it was done in time
-     */
+    /** Waits, asking on this thread, at least once, for {@code timeoutNanos}; returns whether it was done by then. */
     boolean until(BooleanSupplier done, long timeoutNanos) {
         long start = clock.getAsLong();
         while (!done.getAsBoolean()) {

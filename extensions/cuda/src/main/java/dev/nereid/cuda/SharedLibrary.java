@@ -34,12 +34,7 @@ final class SharedLibrary {
         this.handle = handle;
     }
 
-    /**
-     * Opens a library.
-     *
-     * @param name its path, or its name for the linker to search
-     * @throws IOException with the linker's reason if it cannot be opened
-     */
+    /** Opens a library by its path, or by a name for the linker to search; fails with the linker's reason. */
     static SharedLibrary open(String name) throws IOException {
         if (Linker.nativeLinker().defaultLookup().find("dlopen").isEmpty()) {
             throw new IOException(name + ": this system has no dlopen (expected: Linux)");
@@ -57,11 +52,7 @@ final class SharedLibrary {
         }
     }
 
-    /**
-     * Returns the address of a function.
-     *
-     * @throws IOException if the library does not export it
-     */
+    /** Returns the address of a function; fails if the library does not export it. */
     MemorySegment find(String symbol) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
             long address = (long)

@@ -37,11 +37,8 @@ public final class CudaGpus implements GpuAccess {
     private CudaGpus() {}
 
     /**
-     * Finds the GPUs and takes memory of them. Never fails: a GPU that cannot be used is left out, and the report says
-     * why.
-     *
-     * @param options how they are used
-     * @return the GPUs, owned by the caller
+     * Finds the GPUs and takes memory of them; the caller owns them. Never fails: a GPU that cannot be used is left
+     * out, and the report says why.
      */
     public static CudaGpus open(GpuOptions options) {
         return open(GpuDiscovery.run(), options);
@@ -120,11 +117,7 @@ public final class CudaGpus implements GpuAccess {
         }
     }
 
-    /**
-     * Returns the findings, for the log.
-     *
-     * @return a line that names the GPUs, or the missing piece, and one line for each problem
-     */
+    /** Returns a line for the log that names the GPUs, or the missing piece, and one line for each problem. */
     public List<String> report() {
         return List.copyOf(report);
     }

@@ -44,13 +44,7 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
 
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /**
-     * Takes the memory.
-     *
-     * @param events of the same GPU
-     * @param byteSize how much to take; 0 for none, so that it copies other memory alone
-     * @throws InferenceException if the GPU has less
-     */
+    /** Takes memory of the GPU of {@code events}; 0 bytes to copy other memory alone. Fails if the GPU has less. */
     public GpuMemory(GpuContext gpu, EventPool events, long byteSize) {
         this.gpu = gpu;
         this.events = events;
@@ -71,12 +65,7 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
         within = streams.get(2);
     }
 
-    /**
-     * Returns memory of a device as Java code may see it: an address and a size.
-     *
-     * @param address its address on the device
-     * @return a segment of a closed arena
-     */
+    /** Returns memory at an address of a device, as Java code may see it: a segment of a closed arena. */
     @SuppressWarnings("restricted") // the view has the size of the memory
     public static MemorySegment view(long address, long byteSize) {
         try (Arena inaccessible = Arena.ofShared()) {
@@ -179,20 +168,12 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
         return true;
     }
 
-    /**
-     * Returns the memory in use.
-     *
-     * @return the sizes of all open buffers together, with what their alignment adds
-     */
+    /** Returns the sizes of all open buffers together, with what their alignment adds. */
     public long bytesInUse() {
         return blocks.bytesInUse();
     }
 
-    /**
-     * Gives the memory back to the driver, after the last buffer was closed.
-     *
-     * @throws IllegalStateException if a buffer is open: the memory stays
-     */
+    /** Gives the memory back to the driver; throws {@link IllegalStateException} if a buffer is open: it stays. */
     @Override
     public void close() {
         if (blocks.bytesInUse() > 0) {

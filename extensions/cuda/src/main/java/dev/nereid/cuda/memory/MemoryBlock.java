@@ -16,13 +16,7 @@ final class MemoryBlock implements TensorBuffer {
     /** {@code true} after the only close of this block: a later block may have the same offset by then. */
     private final AtomicBoolean freed = new AtomicBoolean();
 
-    /**
-     * Creates the buffer.
-     *
-     * @param name its name, for errors
-     * @param place where it lies
-     * @param blocks get it back
-     */
+    /** Creates the buffer, with a name for errors; {@code blocks} get it back. */
     MemoryBlock(String name, MemorySegment segment, MemoryPlace place, MemoryBlocks blocks, long offset) {
         this.name = name;
         this.segment = segment;

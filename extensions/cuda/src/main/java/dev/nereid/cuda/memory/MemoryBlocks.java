@@ -30,11 +30,7 @@ final class MemoryBlocks {
     @GuardedBy("lock")
     private long bytesInUse;
 
-    /**
-     * Creates one free block.
-     *
-     * @param byteSize the size of the range; what exceeds a multiple of {@link #ALIGNMENT} is not used
-     */
+    /** Creates one free block; what exceeds a multiple of {@link #ALIGNMENT} is not used. */
     MemoryBlocks(long byteSize) {
         if (byteSize < 0) {
             throw new IllegalArgumentException("byteSize: " + byteSize + " (expected: >= 0)");
@@ -82,11 +78,7 @@ final class MemoryBlocks {
         return offset;
     }
 
-    /**
-     * Gives a block back.
-     *
-     * @throws IllegalStateException if no block in use begins there, as after an earlier call
-     */
+    /** Gives a block back; throws {@link IllegalStateException} unless a block in use begins there. */
     void free(long offset) {
         lock.lock();
         try {

@@ -23,13 +23,7 @@ public final class PinnedMemory implements AutoCloseable {
     private final Arena arena = Arena.ofShared();
     private final MemorySegment memory;
 
-    /**
-     * Takes the memory.
-     *
-     * @param gpu any GPU: all can use the memory
-     * @param byteSize how much to take, more than 0
-     * @throws GpuException if the system has less
-     */
+    /** Takes more than 0 bytes through any GPU; all can use them. Throws {@link GpuException} if there are less. */
     @SuppressWarnings("restricted") // the view has the size of the memory
     public PinnedMemory(GpuContext gpu, long byteSize) {
         this.gpu = gpu;
@@ -39,11 +33,8 @@ public final class PinnedMemory implements AutoCloseable {
     }
 
     /**
-     * Takes a buffer.
-     *
-     * @param byteSize the size needed, 0 or more
-     * @return a buffer of exactly this size with any content, owned by the caller; empty if there is no room for it, so
-     *     that the caller uses ordinary memory
+     * Takes a buffer of exactly this size, 0 or more bytes, with any content, owned by the caller; empty if there is no
+     * room for it, so that the caller uses ordinary memory.
      */
     public Optional<TensorBuffer> allocate(long byteSize) {
         OptionalLong offset = blocks.allocate(byteSize);
@@ -57,11 +48,7 @@ public final class PinnedMemory implements AutoCloseable {
                         offset.getAsLong()));
     }
 
-    /**
-     * Returns the memory in use.
-     *
-     * @return the sizes of all open buffers together, with what their alignment adds
-     */
+    /** Returns the sizes of all open buffers together, with what their alignment adds. */
     public long bytesInUse() {
         return blocks.bytesInUse();
     }

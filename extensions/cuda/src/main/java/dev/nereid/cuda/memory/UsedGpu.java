@@ -48,11 +48,7 @@ final class UsedGpu implements AutoCloseable {
      */
     private final long probe;
 
-    /**
-     * Takes memory of a GPU.
-     *
-     * @throws InferenceException if it has less
-     */
+    /** Takes memory of a GPU; throws an {@link InferenceException} if it has less. */
     UsedGpu(GpuContext context, long poolBytes) {
         this.context = context;
         events = new EventPool(context);
