@@ -28,11 +28,7 @@ public final class Completions {
         return settings.inputs().isEmpty() && settings.batchInputs().isEmpty();
     }
 
-    /**
-     * Refuses a configured batch size if the model does not batch.
-     *
-     * @param canBatch whether all tensors of the model have a batch dimension
-     */
+    /** Refuses a configured batch size unless all tensors of the model have a batch dimension. */
     public static void checkBatching(ModelSettings settings, boolean canBatch) {
         if (!canBatch && settings.batches()) {
             throw ModelErrors.invalid("autofill failed for model '" + settings.name()
@@ -44,8 +40,7 @@ public final class Completions {
      * Describes a tensor for the configuration. A tensor without dimensions beside the batch is configured as [1], and
      * in a batch reshaped to the model's shape.
      *
-     * @param shape the shape in the model
-     * @param batches whether its first dimension is the batch
+     * @param batches whether the first dimension of the model's shape is the batch
      */
     public static TensorSpec tensor(String name, DataType type, Shape shape, boolean batches) {
         Shape dims = batches ? shape.dropFirst() : shape;

@@ -42,25 +42,18 @@ public record HostMachine(String system, String processor) {
     private static final int ELF_AARCH64 = 183;
 
     /**
-     * Returns the machine of this process. On Linux the header of its executable determines it, elsewhere its C library.
-     * Any thread may call it.
+     * Returns the machine of this process, whether or not a framework supports it. On Linux the header of its
+     * executable determines it, elsewhere its C library. Any thread may call it.
      *
      * <p>The alternatives are worse: system properties can be overridden, and the management bean for the same names
      * takes 10 to 90 ms to start. The first use of foreign functions takes longer still, and the server needs the
      * platform at every start, even if no model needs the backend.
-     *
-     * @return the machine, whether or not a framework supports it
      */
     public static HostMachine current() {
         return ofExecutable(LINUX_EXECUTABLE).orElseGet(HostMachine::ofUname);
     }
 
-    /**
-     * Returns the machine that an executable of Linux was built for.
-     *
-     * @param file the executable; its ELF header is read
-     * @return the machine; empty if there is no such file or it is no ELF file
-     */
+    /** Returns the machine in the ELF header of an executable of Linux; empty if there is no such file or header. */
     public static Optional<HostMachine> ofExecutable(Path file) {
         byte[] header;
         try (InputStream in = Files.newInputStream(file)) {

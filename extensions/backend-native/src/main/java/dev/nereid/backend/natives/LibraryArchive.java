@@ -176,12 +176,7 @@ public final class LibraryArchive {
         return true;
     }
 
-    /**
-     * Writes the libraries into a directory.
-     *
-     * @throws DamagedJarException if a jar is damaged
-     * @throws IOException if they cannot be written
-     */
+    /** Writes the libraries into a directory; throws a {@link DamagedJarException} if a jar is damaged. */
     void writeTo(Path directory, Disk disk) throws IOException {
         Map<Path, List<Entry>> jars = new LinkedHashMap<>();
         for (Entry entry : entries) {

@@ -55,11 +55,7 @@ public final class LibraryDirectory {
                 .directory(() -> OldLibraries.remove(product, cache, name, Instant.now()));
     }
 
-    /**
-     * Removes a directory with all that is in it; does nothing if it does not exist.
-     *
-     * @throws IOException if a part of it cannot be removed; the rest may be gone
-     */
+    /** Removes a directory, if it exists, with all that is in it; after a failure some of it may be gone. */
     public static void delete(Path directory) throws IOException {
         if (!Files.exists(directory)) {
             return;

@@ -30,21 +30,15 @@ public final class LoadedLibraries {
         return isKnown() ? named(fileName, MAPS) : List.of();
     }
 
-    /**
-     * Returns whether the system lists what this process has mapped.
-     *
-     * @return true on Linux with {@code /proc}
-     */
+    /** Returns whether the system lists what this process has mapped: on Linux with {@code /proc}. */
     public static boolean isKnown() {
         return Files.isReadable(MAPS);
     }
 
     /**
-     * Returns the paths of mapped files in directories with a parent of a given name; none on a system without
-     * {@code /proc}.
+     * Returns the paths, each once, of mapped files in directories with a parent of a given name, such as {@code b} for
+     * {@code /a/b/c/file}; none on a system without {@code /proc}. A file may be removed by now.
      *
-     * @param parent the name, such as {@code b} for {@code /a/b/c/file}
-     * @return the paths, each once. A file may be removed by now
      * @throws IOException if the list of this process cannot be read
      */
     public static List<Path> below(String parent) throws IOException {

@@ -16,11 +16,7 @@ public final class ModelErrors {
         return invalid("unable to load model '" + model + "', " + message);
     }
 
-    /**
-     * Returns an exception about a tensor that the model does not have.
-     *
-     * @param role {@code input} or {@code output}
-     */
+    /** Returns an exception about an {@code input} or {@code output} that the model does not have. */
     public static BackendException unknown(String role, String name) {
         return invalid("unexpected inference " + role + " '" + name + "': the model has none of that name");
     }

@@ -10,12 +10,7 @@ import java.nio.file.Path;
 public final class ModelPaths {
     private ModelPaths() {}
 
-    /**
-     * Returns a file in a directory of a model.
-     *
-     * @param option the name of the option with the file name
-     * @throws BackendException if the path leads out of the directory
-     */
+    /** Returns a file in a directory of a model; the error names the option if the path leads out of the directory. */
     public static Path within(Path directory, String filename, String model, String option) {
         Path root = directory.toAbsolutePath().normalize();
         Path file = root.resolve(filename).normalize();

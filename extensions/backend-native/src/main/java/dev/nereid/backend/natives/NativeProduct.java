@@ -10,11 +10,7 @@ package dev.nereid.backend.natives;
  * @param space the free space that unpacking needs, for errors, such as {@code 700 MB}
  */
 public record NativeProduct(String name, String prefix, String library, String space) {
-    /**
-     * Checks the prefix, which is a part of file names.
-     *
-     * @throws IllegalArgumentException if the prefix is not of lower-case letters and digits
-     */
+    /** Checks that the prefix, a part of file names, has lower-case letters and digits alone. */
     public NativeProduct {
         if (!prefix.matches("[a-z0-9]+")) {
             throw new IllegalArgumentException("prefix: " + prefix + " (expected: lower-case letters and digits)");

@@ -25,9 +25,8 @@ final class OldLibraries {
     private OldLibraries() {}
 
     /**
-     * Removes what no process uses; does nothing on a system without {@code /proc}. What cannot be removed stays.
-     *
-     * @param current the name of the directory in use from now on
+     * Removes what no process uses; does nothing on a system without {@code /proc}. What cannot be removed stays, and
+     * so does {@code current}, the name of the directory in use from now on.
      */
     static void remove(NativeProduct product, Path cache, String current, Instant now) {
         try (Stream<Path> entries = Files.list(cache)) {

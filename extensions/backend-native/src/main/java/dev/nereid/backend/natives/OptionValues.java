@@ -18,9 +18,8 @@ public record OptionValues(Parameters values) {
     private static final Pattern NUMBER = Pattern.compile("\\s*([+-]?\\d+)");
 
     /**
-     * Returns the whole number at the beginning of the value. The reference server reads it the same way.
+     * Returns the whole number at the beginning of the value, read as on the reference server; empty if not given.
      *
-     * @return the number; empty if the option is not given
      * @throws BackendException if the value begins with no number, or with one beyond 32 bits
      */
     public OptionalInt number(String name) {
@@ -41,10 +40,9 @@ public record OptionValues(Parameters values) {
     }
 
     /**
-     * Returns a truth value, in the words of the reference server: {@code 1}, {@code true}, {@code on} or {@code 0},
-     * {@code false}, {@code off}, in upper or lower case.
+     * Returns a truth value, if given, in the words of the reference server: {@code 1}, {@code true}, {@code on} or
+     * {@code 0}, {@code false}, {@code off}, in upper or lower case.
      *
-     * @return the value; empty if the option is not given
      * @throws BackendException if the value is another word
      */
     public Optional<Boolean> truth(String name) {
@@ -56,11 +54,8 @@ public record OptionValues(Parameters values) {
     }
 
     /**
-     * Returns an exception about the value of an option. Its message begins with the text of the reference server.
-     *
-     * @param text the error, in the words of the reference server
-     * @param expected what the value may be
-     * @return the exception, with {@link ErrorCode#INVALID_ARGUMENT}
+     * Returns an exception, of {@link ErrorCode#INVALID_ARGUMENT}, about the value of an option. Its message begins
+     * with {@code text}, in the words of the reference server; {@code expected} says what the value may be.
      */
     public BackendException refused(String text, String name, String expected) {
         return new BackendException(

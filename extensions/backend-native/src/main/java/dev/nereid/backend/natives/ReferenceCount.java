@@ -22,9 +22,8 @@ public final class ReferenceCount {
     private boolean closed;
 
     /**
-     * Creates the lifetime of a living object.
+     * Creates the lifetime of a living object, with its name for messages.
      *
-     * @param name the name of the object, for messages
      * @param release frees it, once, on the thread of the last holder; must not throw
      */
     public ReferenceCount(String name, Runnable release) {
@@ -32,11 +31,7 @@ public final class ReferenceCount {
         this.release = release;
     }
 
-    /**
-     * Keeps the object alive until {@link #release()}.
-     *
-     * @throws IllegalStateException if it was closed
-     */
+    /** Keeps the object alive until {@link #release()}; throws {@link IllegalStateException} if it was closed. */
     public void retain() {
         lock.lock();
         try {
@@ -49,11 +44,7 @@ public final class ReferenceCount {
         }
     }
 
-    /**
-     * Adds a reference for a holder of another one; succeeds after {@link #close()} too.
-     *
-     * @throws IllegalStateException if there is no reference
-     */
+    /** Adds a reference to another, also after the close; throws {@link IllegalStateException} if there is no other. */
     public void retainAgain() {
         lock.lock();
         try {
@@ -66,12 +57,7 @@ public final class ReferenceCount {
         }
     }
 
-    /**
-     * Releases one reference of {@link #retain()} or {@link #retainAgain()}. Releases the object if it was closed and this
-     * was the last one.
-     *
-     * @throws IllegalStateException if there is no reference
-     */
+    /** Releases a reference, and a closed object with the last; throws {@link IllegalStateException} without any. */
     public void release() {
         boolean last;
         lock.lock();

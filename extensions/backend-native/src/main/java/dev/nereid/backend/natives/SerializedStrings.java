@@ -4,9 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
-/**
- * Format of strings in tensors of the server: each is its length in 4 bytes, little-endian, then its bytes. Stateless.
- */
+/** Format of strings in the server's tensors: each is its length in 4 bytes, little-endian, then bytes. Stateless. */
 public final class SerializedStrings {
     /** The length before each string. */
     private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -33,12 +31,7 @@ public final class SerializedStrings {
         return length;
     }
 
-    /**
-     * Checks that {@code count} strings fill {@code source}.
-     *
-     * @param end where the last string ends
-     * @throws IllegalArgumentException if more follows
-     */
+    /** Throws {@link IllegalArgumentException} if more follows {@code end}, the end of the last of the strings. */
     public static void requireEnd(MemorySegment source, long end, long count) {
         if (end != source.byteSize()) {
             throw new IllegalArgumentException(
@@ -46,11 +39,7 @@ public final class SerializedStrings {
         }
     }
 
-    /**
-     * Writes the length of a string.
-     *
-     * @throws IllegalArgumentException if it does not fit in 4 bytes
-     */
+    /** Writes the length of a string; throws {@link IllegalArgumentException} if it does not fit in 4 bytes. */
     public static void putLength(MemorySegment target, long offset, long length) {
         if (length > MAX_LENGTH) {
             throw new IllegalArgumentException("string: " + length + " bytes (expected: <= " + MAX_LENGTH + ")");

@@ -9,16 +9,9 @@ import java.util.function.BiPredicate;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 
-/**
- * Compares configured tensors with the tensors of a model. The texts are the same as on the reference server. Immutable.
- */
+/** Compares configured tensors with those of a model, with the reference server's texts. Immutable. */
 public record TensorChecks(ModelSettings settings) {
-    /**
-     * Returns the tensor of a name.
-     *
-     * @param role {@code input} or {@code output}
-     * @throws BackendException if the model has none of that name
-     */
+    /** Returns the tensor of a name; the role in the error, if there is none, is {@code input} or {@code output}. */
     public static <T> T find(String name, Collection<T> tensors, Function<T, String> nameOf, String role) {
         return tensors.stream()
                 .filter(tensor -> nameOf.apply(tensor).equals(name))
