@@ -32,11 +32,7 @@ public final class Main {
 
     private Main() {}
 
-    /**
-     * Runs benchmarks.
-     *
-     * @param args the directory of the checkout and the flags of {@code checks/benchmarks/run}
-     */
+    /** Runs benchmarks in the directory of the checkout, with the flags of {@code checks/benchmarks/run}. */
     public static void main(String[] args) throws IOException, InterruptedException {
         System.exit(run(Path.of(args[0]), Arrays.asList(args).subList(1, args.length)));
     }

@@ -13,11 +13,7 @@ import java.util.concurrent.Future;
 final class BareLoop {
     private BareLoop() {}
 
-    /**
-     * Runs the loop.
-     *
-     * @return launches per second, of all streams together
-     */
+    /** Runs the loop, and returns launches per second of all streams together. */
     static double perSecond(GpuContext gpu, long kernel, int count, long nanos, int streams, int slots, Duration time)
             throws Exception {
         try (ExecutorService threads = Executors.newFixedThreadPool(streams);

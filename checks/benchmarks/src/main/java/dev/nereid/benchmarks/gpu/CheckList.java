@@ -20,9 +20,8 @@ final class CheckList {
     @FunctionalInterface
     interface Check {
         /**
-         * Runs the check.
+         * Runs the check; returns figures of interest.
          *
-         * @return figures of interest
          * @throws Exception if it does not hold, with the reason; {@link SkippedException} if it cannot be run here
          */
         String run() throws Exception;

@@ -19,14 +19,7 @@ final class EngineLoop {
 
     private EngineLoop() {}
 
-    /**
-     * Runs the loop.
-     *
-     * @param input the name and the shape of the only input
-     * @param output the name of the only output
-     * @param outputBytes its size
-     * @return executions per second
-     */
+    /** Runs the loop with the only input and the only output; returns executions per second. */
     static double perSecond(
             GpuContext gpu, Engine engine, String input, Shape shape, String output, long outputBytes, Duration time)
             throws Exception {

@@ -28,12 +28,7 @@ final class GpuServer implements AutoCloseable {
     private final int metricsPort = Loopback.freePort();
     private final HttpClient client = HttpClient.newHttpClient();
 
-    /**
-     * Starts a server and waits until it is ready.
-     *
-     * @param directory for its log
-     * @param flags beyond the flags of the ports
-     */
+    /** Starts a server that logs into a directory, with more flags than those of the ports; waits until it is ready. */
     GpuServer(Path home, Path directory, List<String> flags) throws IOException, InterruptedException {
         log = directory.resolve("server-" + httpPort + ".log");
         List<String> command = new ArrayList<>(List.of(

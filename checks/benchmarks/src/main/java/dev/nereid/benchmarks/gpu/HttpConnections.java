@@ -26,10 +26,8 @@ final class HttpConnections {
     private HttpConnections() {}
 
     /**
-     * Sends requests for some time.
+     * Sends requests for some time, at most {@code atMost} on each connection; returns completed ones per second.
      *
-     * @param atMost the largest number of requests of each connection
-     * @return completed requests per second
      * @throws IOException if a response has another status than 200
      */
     static double perSecond(int port, String model, InferBody body, int connections, Duration time, int atMost)

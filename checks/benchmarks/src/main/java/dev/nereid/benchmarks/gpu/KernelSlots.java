@@ -34,11 +34,9 @@ final class KernelSlots implements AutoCloseable {
     private int next;
 
     /**
-     * Allocates.
+     * Allocates memory for {@code slots} launches in flight, each with {@code count} numbers that go in and out.
      *
      * @param kernel with the parameters of {@code kernels.ptx}
-     * @param count how many numbers go in and out
-     * @param slots how many launches are in flight
      */
     @SuppressWarnings("restricted")
     KernelSlots(GpuContext gpu, EventPool events, long kernel, int count, long nanos, int slots) {

@@ -12,12 +12,7 @@ final class OnnxChecks {
     private final Path onnx;
     private final Path directory;
 
-    /**
-     * Creates the checks.
-     *
-     * @param plugins the directory with the plugin {@code onnxruntime-gpu}
-     * @param onnx the model {@code squeezenet1_1_random.onnx}
-     */
+    /** Creates the checks of the plugin {@code onnxruntime-gpu} with {@code squeezenet1_1_random.onnx}. */
     OnnxChecks(Path home, Path plugins, Path onnx, Path directory) {
         this.home = home;
         this.plugins = plugins;

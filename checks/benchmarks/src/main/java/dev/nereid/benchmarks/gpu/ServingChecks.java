@@ -41,13 +41,7 @@ final class ServingChecks {
     private final String classPath;
     private final InferBody body = InferBody.of("IN", (long) COUNT);
 
-    /**
-     * Creates the checks.
-     *
-     * @param directory an empty directory for models and logs
-     * @param time the length of a measurement
-     * @param classPath that of this process, for clients
-     */
+    /** Creates the checks. The directory, for models and logs, is empty; clients use the class path of this process. */
     ServingChecks(
             Path home, Path plugins, Path directory, GpuContext gpu, Kernels kernels, Duration time, String classPath) {
         this.home = home;

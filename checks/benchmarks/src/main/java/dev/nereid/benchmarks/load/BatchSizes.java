@@ -19,11 +19,7 @@ import java.util.Map;
 public final class BatchSizes implements Workload {
     /** Reads the number of executions of each batch size of a model. */
     public interface Reader {
-        /**
-         * Reads the statistics of a model.
-         *
-         * @return the number of executions, by the size of their batches
-         */
+        /** Returns the number of a model's executions, by the size of their batches, from its statistics. */
         Map<Long, Long> executions(String model) throws IOException;
     }
 
@@ -32,11 +28,7 @@ public final class BatchSizes implements Workload {
     private final Reader reader;
     private List<Double> means = List.of();
 
-    /**
-     * Wraps a workload.
-     *
-     * @param reader reads their statistics
-     */
+    /** Wraps a workload on models; the reader reads their statistics. */
     public BatchSizes(Workload load, List<String> models, Reader reader) {
         this.load = load;
         this.models = List.copyOf(models);

@@ -36,7 +36,6 @@ public final class EmbeddedLane implements Lane {
     /**
      * Creates a lane.
      *
-     * @param server the server under load
      * @param request the request that is sent repeatedly; its release does nothing
      * @param counted which calls count
      * @param onInstanceThreads whether no request may be executed by a thread that sends it

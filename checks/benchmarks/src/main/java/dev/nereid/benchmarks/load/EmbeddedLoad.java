@@ -33,8 +33,6 @@ public final class EmbeddedLoad implements Workload, AutoCloseable {
     /**
      * Prepares a load.
      *
-     * @param name the row of the table
-     * @param inFlight how many calls are in flight
      * @param counted which calls count
      * @param onInstanceThreads whether no request may be executed by a thread that sends it
      */

@@ -28,10 +28,8 @@ public final class Exchange {
     }
 
     /**
-     * Sends a request and waits for the response. Blocks.
-     *
-     * @param port where on this machine
-     * @return the status of the response; empty if the port is closed or the connection ends without a response
+     * Sends a request to a port of this machine and waits for the response. Blocks. Returns its status; empty if the
+     * port is closed or the connection ends without a response.
      */
     public static OptionalInt status(SocketFactory sockets, int port, byte[] request) throws IOException {
         try (Socket socket = sockets.createSocket(InetAddress.getLoopbackAddress(), port)) {

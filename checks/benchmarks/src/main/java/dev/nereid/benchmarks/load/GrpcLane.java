@@ -27,10 +27,8 @@ final class GrpcLane implements Lane {
     private long count;
 
     /**
-     * Creates a lane.
+     * Creates a lane, which executes on the channel's event loop and sends the requests in rotation.
      *
-     * @param channel the channel of the calls; executes on its event loop
-     * @param requests the requests, sent in rotation
      * @param first the number of its first request, by which its ids differ from the ids of other lanes
      */
     GrpcLane(Channel channel, MethodDescriptor<byte[], Integer> method, List<GrpcRequest> requests, long first) {

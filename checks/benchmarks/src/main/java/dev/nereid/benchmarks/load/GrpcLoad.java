@@ -36,13 +36,9 @@ public final class GrpcLoad implements Workload, AutoCloseable {
     }
 
     /**
-     * Connects, and checks by one call that the server returns the contents of the request.
+     * Connects, and checks by a call that the server returns the request's contents. The caller closes the load.
      *
-     * @param name the server's name in the table
      * @param loops the client's event loops; as many connections are opened, or fewer if there are fewer calls
-     * @param port where the server listens
-     * @param inFlight how many calls are in flight
-     * @return the load, to be closed by the caller
      */
     public static GrpcLoad connect(
             String name, ClientEventLoops loops, int port, ModelInferRequest request, int inFlight) throws IOException {
@@ -50,15 +46,11 @@ public final class GrpcLoad implements Workload, AutoCloseable {
     }
 
     /**
-     * Connects, and checks the server by one call of each kind. The server has to return the contents of the request.
+     * Connects, and checks by one call of each kind that the server returns the contents. The caller closes the load.
      *
-     * @param name the server's name in the table
      * @param loops the client's event loops; as many connections are opened, or fewer if there are fewer calls
-     * @param port where the server listens
      * @param requests the requests, sent in rotation
      * @param id the placeholder in requests that is replaced by a new number each time; empty for none
-     * @param inFlight how many calls are in flight
-     * @return the load, to be closed by the caller
      */
     public static GrpcLoad connect(
             String name, ClientEventLoops loops, int port, List<ModelInferRequest> requests, String id, int inFlight)
@@ -90,13 +82,11 @@ public final class GrpcLoad implements Workload, AutoCloseable {
     }
 
     /**
-     * Connects, for requests over streams, one at a time on each. A period of load is one sequence on each stream.
+     * Connects, for requests over streams, one at a time on each. A period of load is one sequence on each stream. The
+     * caller closes the load.
      *
      * @param loops the client's event loops; as many connections are opened
-     * @param port where the server listens
      * @param request the request; all responses to it have one size
-     * @param streams the number of streams, at least one
-     * @return the load, to be closed by the caller
      */
     public static GrpcLoad ofSequences(ClientEventLoops loops, int port, ModelInferRequest request, int streams) {
         return connectStreams(loops, port, streams, lane -> {

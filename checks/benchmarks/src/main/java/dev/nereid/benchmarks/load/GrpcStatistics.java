@@ -24,11 +24,7 @@ public final class GrpcStatistics implements AutoCloseable {
                 NettyChannelBuilder.forAddress(Loopback.at(port)).usePlaintext().build());
     }
 
-    /**
-     * Reads the {@code batch_stats} of a model with one version. Blocks.
-     *
-     * @return the number of executions, by the size of their batches
-     */
+    /** Returns the number of executions by batch size: {@code batch_stats} of a model with one version. Blocks. */
     public Map<Long, Long> executions(String model) throws IOException {
         try {
             return GRPCInferenceServiceGrpc.newBlockingStub(channel)

@@ -39,11 +39,7 @@ final class GrpcStreamLane implements Lane {
     private CountDownLatch done = new CountDownLatch(0);
     private long endNanos;
 
-    /**
-     * Creates a lane.
-     *
-     * @param channel the channel of the streams; executes on its event loop
-     */
+    /** Creates a lane, which executes on the channel's event loop. */
     GrpcStreamLane(Channel channel, MethodDescriptor<byte[], Integer> method, Messages messages) {
         this.channel = channel;
         this.method = method;

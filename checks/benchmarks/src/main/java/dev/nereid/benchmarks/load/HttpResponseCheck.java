@@ -21,11 +21,7 @@ public final class HttpResponseCheck {
 
     private HttpResponseCheck() {}
 
-    /**
-     * Throws unless a model returns the given content.
-     *
-     * @param expected FP32 content of its only output
-     */
+    /** Throws unless a model returns the given FP32 content of its only output. */
     public static void check(String url, InferBody body, ByteBuffer expected) throws IOException, InterruptedException {
         ByteBuffer content = content(url, body);
         if (content.remaining() != expected.remaining()) {

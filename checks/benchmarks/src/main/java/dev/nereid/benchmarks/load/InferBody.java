@@ -34,10 +34,8 @@ public final class InferBody {
     }
 
     /**
-     * Creates a request with realistic content: zeros would be cheap for some operators.
-     *
-     * @param shape its shape, with batch dimension
-     * @return the request, the same for the same arguments
+     * Creates a request with realistic content: zeros would be cheap for some operators. Its shape has a batch
+     * dimension; it is the same for the same arguments.
      */
     public static InferBody of(String input, Long... shape) {
         int elements = Math.toIntExact(List.of(shape).stream().reduce(1L, Math::multiplyExact));

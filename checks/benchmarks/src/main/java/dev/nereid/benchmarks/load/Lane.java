@@ -28,10 +28,8 @@ interface Lane {
     Optional<String> failure();
 
     /**
-     * Runs a period of load. Blocks.
+     * Runs a period of load on all lanes at once. Blocks. Errors have the name of the load.
      *
-     * @param name the name of the load in errors
-     * @param lanes the lanes, all at once
      * @throws IOException if a request failed, or none completed
      */
     static Sample run(String name, List<? extends Lane> lanes, Duration time) throws IOException, InterruptedException {

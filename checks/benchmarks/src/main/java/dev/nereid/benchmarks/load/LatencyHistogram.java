@@ -38,11 +38,7 @@ public final class LatencyHistogram {
         total = 0;
     }
 
-    /**
-     * Makes one call after another on this thread, and records each.
-     *
-     * @param endNanos when no further call begins, on the scale of {@link System#nanoTime()}
-     */
+    /** Records one call after another on this thread, until {@code endNanos} of {@link System#nanoTime()}. */
     void record(ThreadLoad.Caller caller, long endNanos) throws IOException {
         long before = System.nanoTime();
         while (before - endNanos < 0) {
@@ -58,22 +54,13 @@ public final class LatencyHistogram {
         return sample(nanos, 1);
     }
 
-    /**
-     * Returns throughput and latencies, if all calls were made in a period of {@code nanos}.
-     *
-     * @param batch how many inferences a call counts as
-     */
+    /** Returns throughput and latencies of calls in {@code nanos}, each of which counts as {@code batch} inferences. */
     private Sample sample(long nanos, long batch) {
         double seconds = (double) nanos / TimeUnit.SECONDS.toNanos(1);
         return new Sample(total * batch / seconds, percentileMicros(50), percentileMicros(99));
     }
 
-    /**
-     * Runs a period of calls on this thread.
-     *
-     * @param batch how many inferences a call counts as
-     * @throws IOException if a call failed
-     */
+    /** Runs a period of calls, each of which counts as {@code batch} inferences, on this thread. */
     public static Sample ofCalls(ThreadLoad.Caller caller, Duration time, long batch) throws IOException {
         LatencyHistogram latencies = new LatencyHistogram();
         long start = System.nanoTime();
@@ -85,12 +72,7 @@ public final class LatencyHistogram {
         return total;
     }
 
-    /**
-     * Returns the latency that a share of the calls kept.
-     *
-     * @param percent more than 0, up to 100
-     * @return the latency in microseconds; 0 if nothing was counted
-     */
+    /** Returns the latency in microseconds that a percentage of calls (above 0, up to 100) kept; 0 without calls. */
     public double percentileMicros(double percent) {
         long rank = (long) Math.ceil(total * percent / 100);
         long seen = 0;

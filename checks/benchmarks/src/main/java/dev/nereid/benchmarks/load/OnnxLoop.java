@@ -34,11 +34,10 @@ public final class OnnxLoop implements Workload, AutoCloseable {
     }
 
     /**
-     * Loads a model.
+     * Loads a model; the caller closes the loop.
      *
      * @param body the input; its first dimension is the batch
      * @param threads the threads that share the work of one operator
-     * @return the loop, to be closed by the caller
      */
     public static OnnxLoop load(Path model, InferBody body, int threads) throws IOException {
         OrtEnvironment environment = OrtEnvironment.getEnvironment();

@@ -82,12 +82,11 @@ public final class TensorFlowLoop implements Workload, AutoCloseable {
     }
 
     /**
-     * Loads a model with the library that a server in this process has loaded.
+     * Loads a model with the library that a server in this process has loaded. The caller closes the loop.
      *
      * @param body the input, named as its operation; its first dimension is the batch
      * @param output the operation that has the fetched result
      * @param threads the threads for one operation, as the server has them
-     * @return the loop, to be closed by the caller
      */
     public static TensorFlowLoop load(Path savedModel, InferBody body, String output, int threads) throws IOException {
         return new TensorFlowLoop(savedModel, body, output, threads);

@@ -21,11 +21,7 @@ public final class ThreadLoad implements Workload {
     private final String name;
     private final List<Caller> callers;
 
-    /**
-     * Prepares a load.
-     *
-     * @param name the row of the table
-     */
+    /** Prepares a load for a row of the table. */
     public ThreadLoad(String name, List<? extends Caller> callers) {
         this.name = name;
         this.callers = List.copyOf(callers);

@@ -41,10 +41,7 @@ public record VariedBodies(List<InferBody> bodies, String id) {
         return all.toByteArray();
     }
 
-    /**
-     * Returns the arguments of {@code varied.lua}. They are the id, then for each body its length and the length of its
-     * JSON.
-     */
+    /** Returns the arguments of {@code varied.lua}: the id, then for each body its length and that of its JSON. */
     List<String> arguments() {
         List<String> arguments = new ArrayList<>(List.of(id.isEmpty() ? "-" : id));
         bodies.forEach(body -> {

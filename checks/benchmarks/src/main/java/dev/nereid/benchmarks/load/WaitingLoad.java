@@ -24,7 +24,6 @@ public final class WaitingLoad implements Workload, AutoCloseable {
     /**
      * Prepares a load.
      *
-     * @param name the row of the table
      * @param threads the threads that send; a single one is the measuring thread
      * @param onInstanceThreads whether no request may be executed by a thread that sends it
      */

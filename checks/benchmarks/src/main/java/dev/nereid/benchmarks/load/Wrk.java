@@ -35,39 +35,19 @@ public final class Wrk implements Workload {
         this.arguments = arguments;
     }
 
-    /**
-     * Prepares a load.
-     *
-     * @param name the row of the table
-     * @param bench where files are put and processes are started
-     * @param connections the number of connections, each with one request at a time
-     */
+    /** Prepares a load of a number of connections, each with one request at a time, for a row of the table. */
     public static Wrk on(String name, BenchmarkRun bench, int connections, InferBody body, String url)
             throws IOException {
         return on(name, bench, connections, body.http(), body.headerLength(), url);
     }
 
-    /**
-     * Prepares a load of JSON.
-     *
-     * @param name the row of the table
-     * @param bench where files are put and processes are started
-     * @param connections the number of connections, each with one request at a time
-     * @param json the posted body
-     */
+    /** Prepares a load of posted JSON, as {@link #on}. */
     public static Wrk json(String name, BenchmarkRun bench, int connections, String json, String url)
             throws IOException {
         return on(name, bench, connections, json.getBytes(StandardCharsets.UTF_8), 0, url);
     }
 
-    /**
-     * Prepares a load of requests that differ.
-     *
-     * @param name the row of the table
-     * @param bench where files are put and processes are started
-     * @param connections the number of connections, each with one request at a time
-     * @param bodies the posted bodies, in rotation
-     */
+    /** Prepares a load of requests that differ, posted in rotation, as {@link #on}. */
     public static Wrk varied(String name, BenchmarkRun bench, int connections, VariedBodies bodies, String url)
             throws IOException {
         Path posted = bench.workspace().write("bodies-" + bodies.bodies().size(), bodies.http());
@@ -79,10 +59,8 @@ public final class Wrk implements Workload {
     /**
      * Puts the address of a server that was just started under load. Blocks.
      *
-     * @param bench where files are put and processes are started
      * @param connections the number of connections, each with one request at a time
      * @param age how long ago the server's process was started
-     * @param time how long
      * @return the requests in each moment since the start of the process
      */
     public static FirstMinute firstMinute(

@@ -8,11 +8,7 @@ import dev.nereid.api.ResponseObserver;
 public final class CompletionObserver implements ResponseObserver {
     private final Runnable completed;
 
-    /**
-     * Creates an observer.
-     *
-     * @param completed what runs after each response
-     */
+    /** Creates an observer that runs an action after each response. */
     public CompletionObserver(Runnable completed) {
         this.completed = completed;
     }

@@ -49,20 +49,12 @@ public final class IdleModel implements AutoCloseable {
     private final TensorPool memory = new TensorPool(MAX_MEMORY, 0);
     private final ModelScheduler scheduler;
 
-    /**
-     * Starts the model.
-     *
-     * @param shortExecutions whether the threads that submit may run it
-     */
+    /** Starts the model; if its executions are short, the threads that submit may run it. */
     public IdleModel(boolean shortExecutions) {
         this(shortExecutions, batch -> {});
     }
 
-    /**
-     * Starts the model.
-     *
-     * @param shortExecutions whether the threads that submit may run it
-     */
+    /** Starts the model with an instance; if its executions are short, the threads that submit may run it. */
     public IdleModel(boolean shortExecutions, ModelInstance instance) {
         this(shortExecutions, instance, MAX_BATCH, Optional.empty());
     }

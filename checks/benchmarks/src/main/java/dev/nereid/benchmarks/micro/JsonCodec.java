@@ -63,11 +63,7 @@ public final class JsonCodec implements AutoCloseable {
     private final NamedTensor output;
     private final JsonWriter writer = new JsonWriter();
 
-    /**
-     * Draws a tensor.
-     *
-     * @param count how many elements
-     */
+    /** Draws a tensor of {@code count} elements. */
     public JsonCodec(Values values, int count) {
         requestMemory = new RequestMemory(memory, new FakeInferenceServer(memory).sharedMemory());
         metadata = new InputMetadata("INPUT0", "FP32", new long[] {1, count});
@@ -87,11 +83,7 @@ public final class JsonCodec implements AutoCloseable {
         output = new NamedTensor("OUTPUT0", Tensor.of(DataType.FP32, Shape.of(1, count), data));
     }
 
-    /**
-     * Reads a request that holds the tensor.
-     *
-     * @return how many bytes were read
-     */
+    /** Reads a request that holds the tensor; returns how many bytes were read. */
     public int read() {
         JsonReader json = new JsonReader(text);
         new JsonTensorReader(Integer.MAX_VALUE).read(json, findData(json), metadata, requestMemory);
@@ -119,11 +111,7 @@ public final class JsonCodec implements AutoCloseable {
         return data;
     }
 
-    /**
-     * Writes the tensor.
-     *
-     * @return how many bytes were written
-     */
+    /** Writes the tensor; returns how many bytes were written. */
     public int write() {
         writer.clear();
         JsonTensorWriter.write(writer, output);

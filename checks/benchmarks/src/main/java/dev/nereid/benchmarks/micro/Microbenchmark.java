@@ -12,11 +12,7 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
 import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
 
-/**
- * A JMH benchmark method, run in a separate process. Immutable.
- *
- * @param parameters the values of its parameters, by name
- */
+/** A JMH benchmark method with its parameters' values by name, run in a separate process. Immutable. */
 public record Microbenchmark(Class<?> type, String method, Map<String, String> parameters) {
     public Microbenchmark {
         parameters = Map.copyOf(parameters);
@@ -27,11 +23,7 @@ public record Microbenchmark(Class<?> type, String method, Map<String, String> p
         return new Microbenchmark(type, method, Map.of());
     }
 
-    /**
-     * Runs the method for the seconds that a pace names, each counted for itself. Blocks.
-     *
-     * @throws IOException where JMH cannot run it
-     */
+    /** Runs the method for the seconds of a pace, each counted for itself. Blocks. Fails where JMH cannot run it. */
     public RunResult run(Pace pace) throws IOException {
         ChainedOptionsBuilder options = new OptionsBuilder()
                 .include(type.getName() + "." + method + "$")

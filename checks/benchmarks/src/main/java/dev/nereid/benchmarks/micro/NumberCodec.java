@@ -80,12 +80,7 @@ public final class NumberCodec implements AutoCloseable {
     private final byte[] bytes;
     private final byte[] written;
 
-    /**
-     * Draws numbers.
-     *
-     * @param kind their distribution
-     * @param count how many numbers
-     */
+    /** Draws {@code count} numbers of a distribution. */
     public NumberCodec(Kind kind, int count) {
         this.kind = kind;
         this.count = count;

@@ -12,11 +12,7 @@ public final class EchoMain {
 
     private EchoMain() {}
 
-    /**
-     * Runs a ceiling.
-     *
-     * @param args the name of the ceiling and the number of its event loops
-     */
+    /** Runs a ceiling; the arguments are its name and the number of its event loops. */
     public static void main(String[] args) throws IOException {
         int count = Integer.parseInt(args[1]);
         switch (args[0]) {

@@ -9,9 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * A ceiling as a child process, which exits at the end of its standard input. Owned by the thread that measures.
- */
+/** A ceiling as a child process, which exits at the end of its standard input. Owned by the measuring thread. */
 public final class EchoProcess implements AutoCloseable {
     private final BenchmarkRun bench;
     private final Process process;
@@ -23,12 +21,7 @@ public final class EchoProcess implements AutoCloseable {
         this.port = port;
     }
 
-    /**
-     * Starts a ceiling. Blocks until it listens.
-     *
-     * @param kind which one, as {@link EchoMain} calls it
-     * @return the ceiling, to be closed by the caller
-     */
+    /** Starts a ceiling of a kind of {@link EchoMain}, to be closed by the caller. Blocks until it listens. */
     public static EchoProcess start(BenchmarkRun bench, Jvm jvm, String kind) throws IOException {
         List<String> command = new ArrayList<>(List.of(jvm.command()));
         command.addAll(jvm.options());

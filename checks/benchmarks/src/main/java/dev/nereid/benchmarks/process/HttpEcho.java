@@ -28,11 +28,7 @@ public final class HttpEcho extends VerticleBase {
         this.port = port;
     }
 
-    /**
-     * Serves on every event loop. Blocks.
-     *
-     * @param loops how many there are
-     */
+    /** Serves on every event loop, {@code loops} of them. Blocks. */
     static int start(Vertx vertx, int loops) {
         AtomicInteger port = new AtomicInteger();
         vertx.deployVerticle(() -> new HttpEcho(port), new DeploymentOptions().setInstances(loops))

@@ -26,22 +26,12 @@ public final class ModelRepositories {
         return repository;
     }
 
-    /**
-     * Writes a repository with a copy of a model file, and returns its path.
-     *
-     * @param bench where to write
-     * @param config the rest of the configuration
-     */
+    /** Writes a repository with a copy of a model file and the rest of its configuration; returns its path. */
     public static Path onnx(BenchmarkRun bench, String name, Path file, String config) throws IOException {
         return onnx(bench.workspace().path("models-" + name), name, file, config);
     }
 
-    /**
-     * Adds a model with a copy of a file to a repository. Returns the path of the repository.
-     *
-     * @param repository where to write
-     * @param config the rest of the configuration
-     */
+    /** Adds a model with a copy of a file, and the rest of its configuration, to a repository; returns its path. */
     public static Path onnx(Path repository, String name, Path file, String config) throws IOException {
         Path version = write(repository, name, "name: \"%s\"\nbackend: \"onnxruntime\"\n%s".formatted(name, config));
         Files.copy(file, version.resolve("model.onnx")); // a server refuses links out of the repository

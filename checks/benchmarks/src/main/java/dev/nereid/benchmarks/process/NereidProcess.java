@@ -55,9 +55,7 @@ public final class NereidProcess implements AutoCloseable {
         return start(bench, launch, SocketFactory.getDefault());
     }
 
-    /**
-     * Starts a server, and waits until it is ready. Readiness is requested on connections of the given kind. Blocks.
-     */
+    /** Starts a server, and waits for its readiness, requested on connections of the given kind. Blocks. */
     public static NereidProcess start(BenchmarkRun bench, Launch launch, SocketFactory sockets)
             throws IOException, InterruptedException {
         NereidProcess server = new NereidProcess(bench, launch, sockets);
@@ -70,11 +68,7 @@ public final class NereidProcess implements AutoCloseable {
         }
     }
 
-    /**
-     * Starts a server, and waits until it is ready. Blocks.
-     *
-     * @param timeout the longest wait
-     */
+    /** Starts a server, and waits until it is ready, at most for the timeout. Blocks. */
     public static NereidProcess start(BenchmarkRun bench, Launch launch, Duration timeout)
             throws IOException, InterruptedException {
         NereidProcess server = launch(bench, launch);
@@ -92,12 +86,7 @@ public final class NereidProcess implements AutoCloseable {
         return new NereidProcess(bench, launch, SocketFactory.getDefault());
     }
 
-    /**
-     * Sends requests until the server responds with success. Blocks.
-     *
-     * @param request the request over HTTP
-     * @return the time from the start of the process to the response
-     */
+    /** Sends HTTP requests until one succeeds; returns the time from the start of the process to that. Blocks. */
     public Duration awaitOk(byte[] request) throws IOException, InterruptedException {
         return awaitOk(request, START_TIMEOUT);
     }

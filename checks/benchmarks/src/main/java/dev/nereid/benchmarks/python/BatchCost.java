@@ -24,12 +24,7 @@ import java.util.stream.IntStream;
 record BatchCost(InferenceServer server, Path repository) {
     private static final double MAX_RATIO = 3;
 
-    /**
-     * One execution.
-     *
-     * @param wallMicros its time, by the statistics of the server
-     * @param pythonMicros the processor time of the Python process
-     */
+    /** One execution: its time by the server's statistics, and the processor time of the Python process. */
     private record Cost(double wallMicros, double pythonMicros) {}
 
     void measure(Workload eights, Workload ones, Pace pace, Table table) throws IOException, InterruptedException {

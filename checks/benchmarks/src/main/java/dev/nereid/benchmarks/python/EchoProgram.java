@@ -27,8 +27,6 @@ final class EchoProgram implements AutoCloseable {
     /**
      * Starts a program, and waits until it is connected. Blocks.
      *
-     * @param bench where processes are started
-     * @param python what runs it
      * @param program the resource with its text
      * @param arguments its arguments after the abstract name of the socket
      */

@@ -12,8 +12,6 @@ import java.util.List;
 /**
  * A Python model that calls a Java model, one call after another; the Python model measures the times. Confined to the
  * thread that measures.
- *
- * @param name the row of the table
  */
 record ModelCallLoad(String name, InferenceServer server) implements Workload {
     /** The longest execution; longer ones would be in the log. */

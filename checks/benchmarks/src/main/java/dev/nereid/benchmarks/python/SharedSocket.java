@@ -44,11 +44,7 @@ final class SharedSocket {
 
     private volatile boolean gone;
 
-    /**
-     * Shares a connection.
-     *
-     * @param bytes each message
-     */
+    /** Shares a connection, on which {@code bytes} are each message. */
     SharedSocket(int socket, MemorySegment bytes) {
         this.socket = socket;
         this.bytes = bytes;

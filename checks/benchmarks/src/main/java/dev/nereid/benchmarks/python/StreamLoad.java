@@ -10,8 +10,6 @@ import java.util.concurrent.TimeUnit;
 /**
  * Responses that one process streams, one request after another. The latencies cover whole streams. Confined to the
  * thread that measures.
- *
- * @param name the row of the table
  */
 record StreamLoad(String name, InferenceServer server) implements Workload {
     static final int RESPONSES = 10_000;

@@ -25,11 +25,7 @@ public final class TorchCall implements Runnable, AutoCloseable {
     private final long[] dims;
     private final TensorOptions options = new TensorOptions(ScalarType.Float);
 
-    /**
-     * Loads a module.
-     *
-     * @param input the FP32 elements of its input
-     */
+    /** Loads a module, to be called with the FP32 elements of its input. */
     public TorchCall(String file, byte[] input, long[] dims) {
         try (InferenceMode _ = new InferenceMode(true);
                 StringVectorOptional kept = new StringVectorOptional();

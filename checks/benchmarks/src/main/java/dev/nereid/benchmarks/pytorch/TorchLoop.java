@@ -41,9 +41,8 @@ final class TorchLoop implements Workload, AutoCloseable {
     }
 
     /**
-     * Loads a module.
+     * Loads a module from the model's file.
      *
-     * @param file the model's file
      * @param body its input; the first dimension is the batch
      * @param threads the threads that a call computes with, as the server has them
      */

@@ -7,11 +7,7 @@ import java.util.Locale;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/**
- * Requests in each tenth of a second since the start of a process. Immutable.
- *
- * @param tenths the numbers; those before the load began are 0
- */
+/** Requests in each tenth of a second since the start of a process, 0 before the load began. Immutable. */
 public record FirstMinute(List<Integer> tenths) {
     private static final String MARK = "tenths ";
     private static final int PER_SECOND = 10;
@@ -63,10 +59,7 @@ public record FirstMinute(List<Integer> tenths) {
         return sum(firstTenth(), PER_SECOND);
     }
 
-    /**
-     * Returns the time to nine tenths of the final rate. It is the end of the first half second at that rate, in
-     * seconds since the start.
-     */
+    /** Returns the seconds from the start to the end of the first half second at nine tenths of the final rate. */
     public double secondsToSpeed() {
         double threshold = SHARE * finalRate() * WINDOW / PER_SECOND;
         int at = firstTenth();

@@ -39,11 +39,7 @@ public sealed interface Goal {
         }
     }
 
-    /**
-     * A share of the ceiling's rate.
-     *
-     * @param share the smallest share that will do
-     */
+    /** A share of the ceiling's rate, the smallest that will do. */
     record RateAtLeast(double share) implements Goal {
         @Override
         public String target() {
@@ -56,11 +52,7 @@ public sealed interface Goal {
         }
     }
 
-    /**
-     * A share of the rate at which the ceiling serves groups of several requests, each of which counts as one.
-     *
-     * @param share the smallest share that will do
-     */
+    /** The smallest share of the rate at which the ceiling serves groups of several requests, each counted as one. */
     record RateOfGroups(int requests, double share) implements Goal {
         @Override
         public double compare(Sample subject, Sample ceiling) {
@@ -83,11 +75,7 @@ public sealed interface Goal {
         }
     }
 
-    /**
-     * The ceiling's latency and a little more for each step, at the median.
-     *
-     * @param extra the maximum for each step that meets the goal
-     */
+    /** The ceiling's latency and at most {@code extra} more for each step, at the median. */
     record LatencyOfSteps(int steps, Duration extra) implements Goal {
         @Override
         public double compare(Sample subject, Sample ceiling) {
@@ -114,11 +102,7 @@ public sealed interface Goal {
         }
     }
 
-    /**
-     * The ceiling's latency and a little more, at the median.
-     *
-     * @param extra the maximum that meets the goal
-     */
+    /** The ceiling's latency and at most {@code extra} more, at the median. */
     record LatencyWithin(Duration extra) implements Goal {
         @Override
         public double compare(Sample subject, Sample ceiling) {

@@ -25,12 +25,7 @@ public record BenchmarkRun(
         return checkout.resolve("distribution/target/nereid");
     }
 
-    /**
-     * Runs a comparison with one ceiling, and reports progress.
-     *
-     * @param pace how long
-     * @param table takes the rows
-     */
+    /** Runs a comparison with one ceiling, adds the rows to a table, and reports progress. */
     public void run(SharedCeilingComparison contest, Pace pace, Table table) throws IOException, InterruptedException {
         progress.accept(contest.subjects().getFirst().contender().name());
         contest.run(pace, table);

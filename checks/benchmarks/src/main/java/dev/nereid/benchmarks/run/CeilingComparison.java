@@ -8,17 +8,9 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * Compares a workload with the ceilings that bound it. Immutable; run on the thread that measures.
- *
- * @param ceilings the upper bounds for comparison
- */
+/** Compares a workload with the ceilings that bound it. Immutable; run on the thread that measures. */
 public record CeilingComparison(Workload subject, List<Ceiling> ceilings) {
-    /**
-     * A ceiling, and the goal of the workload relative to it.
-     *
-     * @param contender the workload that bounds the subject
-     */
+    /** A workload that bounds the subject, and the goal of that relative to it. */
     public record Ceiling(Workload contender, Goal goal) {}
 
     public static Table table(String title) {
@@ -29,12 +21,7 @@ public record CeilingComparison(Workload subject, List<Ceiling> ceilings) {
         ceilings = List.copyOf(ceilings);
     }
 
-    /**
-     * Measures all in rotation. Blocks.
-     *
-     * @param pace how long
-     * @param table takes a row for the subject, and one for each ceiling
-     */
+    /** Measures all in rotation. Blocks. The table gets a row for the subject, and one for each ceiling. */
     void run(Pace pace, Table table) throws IOException, InterruptedException {
         List<Workload> all = new ArrayList<>(List.of(subject));
         ceilings.forEach(ceiling -> all.add(ceiling.contender()));

@@ -53,10 +53,8 @@ public record Options(
     }
 
     /**
-     * Reads a command line.
+     * Reads flags, with their values after {@code =} or as the next argument.
      *
-     * @param arguments flags, with their values after {@code =} or as the next argument
-     * @param processors how many processors there are
      * @throws IllegalArgumentException naming the flag, its value and the expected form
      */
     public static Options parse(List<String> arguments, int processors) {

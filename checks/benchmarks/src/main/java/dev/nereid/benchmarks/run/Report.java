@@ -7,12 +7,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/**
- * Report of a run. Immutable.
- *
- * @param date the day of the run
- * @param machine where it ran
- */
+/** Report of a run on a day and a machine. Immutable. */
 public record Report(LocalDate date, Machine machine, Options options, List<Table> tables) {
     public Report {
         tables = List.copyOf(tables);

@@ -7,11 +7,7 @@ import java.io.IOException;
 import java.util.List;
 import java.util.stream.Stream;
 
-/**
- * Compares workloads with one ceiling that bounds each of them. Immutable; run on the thread that measures.
- *
- * @param ceiling the upper bound for comparison
- */
+/** Compares workloads with one ceiling that bounds each of them. Immutable; run on the thread that measures. */
 public record SharedCeilingComparison(List<Subject> subjects, Workload ceiling) {
     /** A measured workload, and its goal relative to the ceiling. */
     public record Subject(Workload contender, Goal goal) {}
@@ -20,12 +16,7 @@ public record SharedCeilingComparison(List<Subject> subjects, Workload ceiling) 
         subjects = List.copyOf(subjects);
     }
 
-    /**
-     * Measures all in rotation. Blocks.
-     *
-     * @param pace how long
-     * @param table takes a row for each subject with its ratio, and then one for the ceiling
-     */
+    /** Measures all in rotation. Blocks. The table gets each subject with its ratio, and then the ceiling. */
     public void run(Pace pace, Table table) throws IOException, InterruptedException {
         List<Workload> all = Stream.concat(subjects.stream().map(Subject::contender), Stream.of(ceiling))
                 .toList();

@@ -8,11 +8,6 @@ import java.time.Duration;
 public interface Workload {
     String name();
 
-    /**
-     * Puts it under load for a while. Blocks.
-     *
-     * @param time how long
-     * @throws IOException if any request failed: a figure with failures is invalid
-     */
+    /** Puts it under load for a while. Blocks. Fails if any request failed: a figure with failures is invalid. */
     Sample load(Duration time) throws IOException, InterruptedException;
 }

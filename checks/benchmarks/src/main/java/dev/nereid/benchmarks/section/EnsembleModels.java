@@ -18,11 +18,7 @@ record EnsembleModels(String name) {
 
     private static final String TENSOR = "{ name: \"%s\" data_type: TYPE_FP32 dims: [ -1 ] }";
 
-    /**
-     * Writes the four models.
-     *
-     * @param more the rest of the configuration of each step and of the model alone
-     */
+    /** Writes the four models, with more of the configuration for each step and the model alone. */
     EnsembleModels write(Path repository, String more) throws IOException {
         List<String> flow = new ArrayList<>();
         for (int i = 0; i < STEPS; i++) {

@@ -54,11 +54,7 @@ final class TensorFlowSection {
         return table;
     }
 
-    /**
-     * A model, its requests, and the input for a direct run of TensorFlow.
-     *
-     * @param goal relative to the direct run
-     */
+    /** A model, its requests, the input for a direct run of TensorFlow, and the goal relative to that. */
     private record Comparison(
             String model,
             InferBody request,

@@ -22,13 +22,7 @@ final class WaitingSequences {
     private static final int IN_FLIGHT = 512;
     private static final double PERCENT = 100;
 
-    /**
-     * Cost of idle sequences.
-     *
-     * @param heapBytes the heap memory of each
-     * @param otherBytes the other memory of each
-     * @param processorPercent the use of one processor, in all
-     */
+    /** Cost of idle sequences: heap and other memory of each, and the use of one processor by all. */
     record Idle(double heapBytes, double otherBytes, double processorPercent) {}
 
     private WaitingSequences() {}
