@@ -36,7 +36,7 @@ public record NativePlatform(String directory, String libraryFile, boolean wideP
         };
     }
 
-    /** Returns the platform of this process, as {@link #of} that of a machine. */
+    /** Returns this process's platform; throws {@link UnsupportedOperationException} without ONNX Runtime for it. */
     public static NativePlatform current() {
         return of(HostMachine.current());
     }
