@@ -44,7 +44,7 @@ public record NativePlatform(List<String> directories, String libraryFile) {
         };
     }
 
-    /** Returns the platform of this process, as {@link #of} that of a machine. */
+    /** Returns this process's platform; throws {@link UnsupportedOperationException} without TensorFlow Java for it. */
     public static NativePlatform current() {
         return of(HostMachine.current());
     }
