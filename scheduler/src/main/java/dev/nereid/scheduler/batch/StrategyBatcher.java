@@ -104,7 +104,8 @@ public final class StrategyBatcher {
     /** Returns how many requests to take from the front; 0 to wait. {@code hurry} excludes waits: no more are added. */
     public int plan(QueueView queue, long nowNanos, boolean hurry) {
         StrategyBatch forming = get(current);
-        EvaluatedPrefix view = new EvaluatedPrefix(queue, forming, model.settings().maxBatchSize());
+        EvaluatedPrefix view =
+                new EvaluatedPrefix(queue, forming, model.settings().maxBatchSize());
         int count = planner.take(view, nowNanos, hurry);
         incomplete = count == 0 && view.endsEarly();
         return count;

@@ -11,10 +11,10 @@ import java.util.concurrent.TimeUnit;
 final class Plans {
     static final Duration IDLE = Duration.ofSeconds(5);
 
-    static final SequencePlan.ControlValues START =
-            new SequencePlan.ControlValues(new ControlInput(ControlInput.Kind.SEQUENCE_START, "START", DataType.INT32), 0, 1);
-    static final SequencePlan.ControlValues END =
-            new SequencePlan.ControlValues(new ControlInput(ControlInput.Kind.SEQUENCE_END, "END", DataType.BOOL), 0, 1);
+    static final SequencePlan.ControlValues START = new SequencePlan.ControlValues(
+            new ControlInput(ControlInput.Kind.SEQUENCE_START, "START", DataType.INT32), 0, 1);
+    static final SequencePlan.ControlValues END = new SequencePlan.ControlValues(
+            new ControlInput(ControlInput.Kind.SEQUENCE_END, "END", DataType.BOOL), 0, 1);
     static final SequencePlan.ControlValues READY = new SequencePlan.ControlValues(
             new ControlInput(ControlInput.Kind.SEQUENCE_READY, "READY", DataType.FP32),
             Float.floatToRawIntBits(0),
@@ -23,7 +23,8 @@ final class Plans {
     private Plans() {}
 
     static SequencePlan.ControlValues id(DataType type) {
-        return new SequencePlan.ControlValues(new ControlInput(ControlInput.Kind.SEQUENCE_CORRID, "CORRID", type), 0, 0);
+        return new SequencePlan.ControlValues(
+                new ControlInput(ControlInput.Kind.SEQUENCE_CORRID, "CORRID", type), 0, 0);
     }
 
     /** Returns the direct strategy with all flags and ids of 64 bits. */

@@ -90,7 +90,8 @@ public final class SequencePlanReader {
     }
 
     /** The described controls are in the order of the configuration. */
-    private static List<SequencePlan.ControlValues> controls(ModelSequenceBatching batching, SequenceBatching described) {
+    private static List<SequencePlan.ControlValues> controls(
+            ModelSequenceBatching batching, SequenceBatching described) {
         List<SequencePlan.ControlValues> controls = new ArrayList<>();
         List<Control> configured = batching.getControlInputList().stream()
                 .flatMap(input -> input.getControlList().stream())
@@ -114,7 +115,8 @@ public final class SequencePlanReader {
             case BOOL ->
                 new SequencePlan.ControlValues(
                         input, control.getBoolFalseTrue(0) ? 1 : 0, control.getBoolFalseTrue(1) ? 1 : 0);
-            default -> new SequencePlan.ControlValues(input, control.getInt32FalseTrue(0), control.getInt32FalseTrue(1));
+            default ->
+                new SequencePlan.ControlValues(input, control.getInt32FalseTrue(0), control.getInt32FalseTrue(1));
         };
     }
 

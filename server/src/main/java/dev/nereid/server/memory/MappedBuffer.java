@@ -25,7 +25,8 @@ final class MappedBuffer implements GrowingBuffer {
      * @param capacity the size to which the buffer may grow
      * @param used the bytes that count as in use
      */
-    MappedBuffer(TensorPool pool, Mapping mapping, Mapping.@Nullable MappedSizeClass mappedClass, long capacity, long used) {
+    MappedBuffer(
+            TensorPool pool, Mapping mapping, Mapping.@Nullable MappedSizeClass mappedClass, long capacity, long used) {
         this.pool = pool;
         this.mapping = mapping;
         this.mappedClass = mappedClass;
