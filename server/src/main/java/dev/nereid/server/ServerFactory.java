@@ -16,6 +16,7 @@ import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.server.control.ModelLifecycle;
 import dev.nereid.server.health.Health;
 import dev.nereid.server.health.ThreadWatch;
+import dev.nereid.server.memory.IdleMemory;
 import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.options.DelayOptions;
@@ -114,6 +115,10 @@ final class ServerFactory {
                         LOG.atError().addKeyValue("repository", repository).log(NereidServer.NO_REPOSITORY));
                 lifecycle.models().end(); // no model is found, since the server is not ready
             }
+            options.memory()
+                    .returnAfter()
+                    .map(idle -> IdleMemory.ofTheProcess(idle, lifecycle::lastUse, memory.pool()))
+                    .ifPresent(watchdog::add);
             watchdog.add(health.heap());
             watchdog.add(new ThreadWatch(supervision.pluginLimits().threads()));
             started = true;

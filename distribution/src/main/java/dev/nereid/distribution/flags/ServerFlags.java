@@ -13,9 +13,11 @@ import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.options.ServerOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 
 /** Server flags: models, backends, readiness and shutdown. Written by the command line reader, then only read. */
@@ -32,10 +34,13 @@ public final class ServerFlags {
     private final AdmissionFlags admission = new AdmissionFlags();
     private final PluginCacheFlags pluginCache = new PluginCacheFlags();
     private final RateLimitFlags rateLimit = new RateLimitFlags();
+    private static final Duration IDLE_MEMORY = Duration.ofSeconds(30);
+
     private boolean strictConfig;
     private boolean exitOnOutOfMemory = true;
 
     public void declare(Flags flags) {
+        options.returnAfter = Optional.of(IDLE_MEMORY);
         flags.add("--model-repository", FlagValue.REPOSITORY, this::addRepository)
                 .help("A model repository: a directory with a directory for each model, or the URL of a remote one,"
                         + " as in s3://bucket/models. May be given several times.")
@@ -53,6 +58,13 @@ public final class ServerFlags {
                         + " included. Requests beyond that are refused with 503 or UNAVAILABLE and a retry time."
                         + " Default: half of the memory that the machine or the container has beside the heap, at"
                         + " least 67108864.");
+        flags.add(
+                        "--idle-memory-secs",
+                        FlagValue.SECONDS,
+                        IDLE_MEMORY,
+                        v -> options.returnAfter = Optional.of(v).filter(Duration::isPositive))
+                .help("After how long without requests and loads the process returns the memory that it does not use"
+                        + " to the operating system. It collects a heap of up to 256 MiB then. 0: never.");
         flags.add("--poison-freed-memory", FlagValue.TRUTH, options.poisonFreed, v -> options.poisonFreed = v)
                 .help("Whether tensor memory is overwritten when it is released, so that backends that use it"
                         + " afterwards are detected. For debugging.");

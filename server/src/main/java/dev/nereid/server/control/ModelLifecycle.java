@@ -65,6 +65,7 @@ public final class ModelLifecycle {
     private final ModelShutdown shutdown;
     private final PrivateDirectory overrides;
     private final NativeHeapTrimmer nativeHeap;
+    private final long startNanos = System.nanoTime();
     private final Optional<RepositoryPoller> poller;
 
     /**
@@ -351,5 +352,19 @@ public final class ModelLifecycle {
             overrides.close();
         }
         return closed;
+    }
+
+    /**
+     * Returns when a model last had a request or was loaded.
+     *
+     * @return the time on the scale of {@link System#nanoTime()}; that of the start if no model is loaded
+     */
+    public long lastUse() {
+        long last = startNanos;
+        for (Generation generation : live.all()) {
+            long used = generation.usedNanos();
+            last = used - last > 0 ? used : last;
+        }
+        return last;
     }
 }

@@ -311,6 +311,11 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         return bytes.held();
     }
 
+    /** Frees all idle memory; later buffers are kept for reuse as before. */
+    void freeIdle() {
+        trim(Long.MAX_VALUE);
+    }
+
     /** Frees idle memory now, and every other buffer when it is closed. */
     @Override
     public void close() {

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.memory.GpuAccess;
 import dev.nereid.server.memory.TensorMemoryBound;
+import java.time.Duration;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -14,6 +15,8 @@ import java.util.OptionalLong;
  *     memory that the process may have beside its heap, and at least 64 MiB: the other half is for backends in native
  *     code
  * @param idleBytes the limit of idle memory; empty for 256 MiB, or an eighth of {@code limit} if that is less
+ * @param returnAfter the time without requests and loads after which the process returns what it does not use to the
+ *     operating system; empty for never. It collects the heap then, which belongs to an embedding program too
  * @param poisonFreed whether memory is overwritten when it is freed, so that a later use by a backend is noticed; for
  *     debugging, since it takes time
  * @param clientSharedMemory whether clients may register shared memory for inputs and outputs; a client that reaches
@@ -23,12 +26,14 @@ import java.util.OptionalLong;
 public record MemoryOptions(
         Optional<TensorMemoryBound> limit,
         OptionalLong idleBytes,
+        Optional<Duration> returnAfter,
         boolean poisonFreed,
         boolean clientSharedMemory,
         GpuAccess gpus) {
     public MemoryOptions {
         requireNonNull(limit, "limit");
         requireNonNull(idleBytes, "idleBytes");
+        requireNonNull(returnAfter, "returnAfter");
         requireNonNull(gpus, "gpus");
     }
 }

@@ -153,6 +153,7 @@ public record ServerOptions(
 
         public OptionalLong tensorMemoryBytes = OptionalLong.empty();
         public OptionalLong idleBytes = OptionalLong.empty();
+        public Optional<Duration> returnAfter = Optional.empty();
         public boolean poisonFreed;
         public boolean clientSharedMemory;
         public GpuAccess gpuAccess = GpuAccess.NONE;
@@ -217,6 +218,7 @@ public record ServerOptions(
 
             from.memory.limit().ifPresent(limit -> tensorMemoryBytes = OptionalLong.of(limit.bytes()));
             idleBytes = from.memory.idleBytes();
+            returnAfter = from.memory.returnAfter();
             poisonFreed = from.memory.poisonFreed();
             clientSharedMemory = from.memory.clientSharedMemory();
             gpuAccess = from.memory.gpus();
@@ -309,7 +311,7 @@ public record ServerOptions(
         private MemoryOptions memory() {
             Optional<TensorMemoryBound> limit =
                     tensorMemoryBytes.stream().mapToObj(TensorMemoryBound::of).findFirst();
-            return new MemoryOptions(limit, idleBytes, poisonFreed, clientSharedMemory, gpuAccess);
+            return new MemoryOptions(limit, idleBytes, returnAfter, poisonFreed, clientSharedMemory, gpuAccess);
         }
 
         private SupervisionOptions supervision() {

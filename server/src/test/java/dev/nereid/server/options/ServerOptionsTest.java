@@ -94,6 +94,7 @@ final class ServerOptionsTest {
         builder.environment = Map.of("A", "b");
         builder.tensorMemoryBytes = OptionalLong.of(1);
         builder.idleBytes = OptionalLong.of(2);
+        builder.returnAfter = Optional.of(Duration.ofDays(7));
         builder.poisonFreed = true;
         builder.clientSharedMemory = true;
         builder.gpuAccess = fake(GpuAccess.class);
