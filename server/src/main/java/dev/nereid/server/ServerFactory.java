@@ -115,12 +115,12 @@ final class ServerFactory {
                         LOG.atError().addKeyValue("repository", repository).log(NereidServer.NO_REPOSITORY));
                 lifecycle.models().end(); // no model is found, since the server is not ready
             }
+            watchdog.add(health.heap());
+            watchdog.add(new ThreadWatch(supervision.pluginLimits().threads()));
             options.memory()
                     .returnAfter()
                     .map(idle -> IdleMemory.ofTheProcess(idle, lifecycle::lastUse, memory.pool()))
                     .ifPresent(watchdog::add);
-            watchdog.add(health.heap());
-            watchdog.add(new ThreadWatch(supervision.pluginLimits().threads()));
             started = true;
             return server;
         } finally {

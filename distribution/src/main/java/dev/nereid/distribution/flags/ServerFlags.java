@@ -22,6 +22,8 @@ import java.util.OptionalLong;
 
 /** Server flags: models, backends, readiness and shutdown. Written by the command line reader, then only read. */
 public final class ServerFlags {
+    private static final Duration IDLE_MEMORY = Duration.ofSeconds(30);
+
     /** The options that the flags set, completed by {@link #options(CommandContext)}. */
     public final ServerOptions.Builder options = new ServerOptions.Builder();
 
@@ -34,8 +36,6 @@ public final class ServerFlags {
     private final AdmissionFlags admission = new AdmissionFlags();
     private final PluginCacheFlags pluginCache = new PluginCacheFlags();
     private final RateLimitFlags rateLimit = new RateLimitFlags();
-    private static final Duration IDLE_MEMORY = Duration.ofSeconds(30);
-
     private boolean strictConfig;
     private boolean exitOnOutOfMemory = true;
 
@@ -64,7 +64,8 @@ public final class ServerFlags {
                         IDLE_MEMORY,
                         v -> options.returnAfter = Optional.of(v).filter(Duration::isPositive))
                 .help("After how long without requests and loads the process returns the memory that it does not use"
-                        + " to the operating system. It collects a heap of up to 256 MiB then. 0: never.");
+                        + " to the operating system. It collects the heap then, unless more than 256 MiB of it are old."
+                        + " 0: never.");
         flags.add("--poison-freed-memory", FlagValue.TRUTH, options.poisonFreed, v -> options.poisonFreed = v)
                 .help("Whether tensor memory is overwritten when it is released, so that backends that use it"
                         + " afterwards are detected. For debugging.");

@@ -82,6 +82,11 @@ final class LoadThreads implements LoadWaits {
         pauses = new Semaphore((int) Math.min(ALL, (long) count * MAX_PAUSES));
     }
 
+    /** Returns whether a load has a permit: one runs, or waits for another one. */
+    boolean areUsed() {
+        return !holders.isEmpty();
+    }
+
     /** Notifies a follower of pauses from now on, in place of an earlier one. */
     void follow(Follower next) {
         follower = next;

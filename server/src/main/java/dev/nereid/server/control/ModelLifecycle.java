@@ -355,13 +355,21 @@ public final class ModelLifecycle {
     }
 
     /**
-     * Returns when a model last had a request or was loaded.
+     * Returns when a model was last used.
      *
-     * @return the time on the scale of {@link System#nanoTime()}; that of the start if no model is loaded
+     * @param nowNanos the time, on the scale of {@link System#nanoTime()}
+     * @return the given time while a model has a request or is loaded; else the time of the last request, counted from
+     *     its arrival, or load; that of the start if no model is loaded
      */
-    public long lastUse() {
+    public long lastUse(long nowNanos) {
+        if (threads.areUsed()) {
+            return nowNanos;
+        }
         long last = startNanos;
         for (Generation generation : live.all()) {
+            if (!generation.isIdle()) {
+                return nowNanos;
+            }
             long used = generation.usedNanos();
             last = used - last > 0 ? used : last;
         }

@@ -1,11 +1,16 @@
 package dev.nereid.server.memory;
 
 import dev.nereid.scheduler.time.Watchdog;
+import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryPoolMXBean;
+import java.lang.management.MemoryType;
 import java.time.Duration;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
-import java.util.function.LongSupplier;
+import java.util.function.LongUnaryOperator;
+import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -17,30 +22,35 @@ import org.slf4j.LoggerFactory;
  * have freed in the C library. It is returned once in each time without requests, since the heap is collected for it.
  */
 public final class IdleMemory implements Watchdog.Watched {
-    /** The bytes in use up to which the heap is collected: that of a larger one would stop all threads for too long. */
+    /** The bytes outside of young generations up to which the heap is collected: more would stop all threads for too long. */
     private static final long MAX_COLLECTED_BYTES = 256L << 20;
+
+    /** The names of pools of which a collection is short. */
+    private static final Pattern YOUNG = Pattern.compile("Eden|Survivor|Young");
 
     private static final Logger LOG = LoggerFactory.getLogger(IdleMemory.class);
 
     private final long idleNanos;
-    private final LongSupplier lastUse;
+    private final LongUnaryOperator lastUse;
     private final List<Runnable> returns;
     private final Executor threads;
 
-    private boolean returned;
+    /** The last use of all that were seen; it is not known before the first check. */
+    private OptionalLong usedNanos = OptionalLong.empty();
 
-    /** The last use before the memory was returned, if it was. */
-    private long returnedNanos;
+    /** {@code true} if memory was returned since the last use. */
+    private boolean returned;
 
     /**
      * Creates the check.
      *
      * @param idle the time without requests and loads after which memory is returned
-     * @param lastUse returns when the last of both was, on the scale of {@link System#nanoTime()}
+     * @param lastUse returns when the last of both was for a time, on the scale of {@link System#nanoTime()}: that time
+     *     while there are any
      * @param returns each returns memory of one kind; may take long
      * @param threads executes them
      */
-    IdleMemory(Duration idle, LongSupplier lastUse, List<Runnable> returns, Executor threads) {
+    IdleMemory(Duration idle, LongUnaryOperator lastUse, List<Runnable> returns, Executor threads) {
         this.idleNanos = idle.toNanos();
         this.lastUse = lastUse;
         this.returns = List.copyOf(returns);
@@ -48,7 +58,7 @@ public final class IdleMemory implements Watchdog.Watched {
     }
 
     /** Creates the check of the process: of a pool, the heap and the C library. */
-    public static IdleMemory ofTheProcess(Duration idle, LongSupplier lastUse, TensorPool pool) {
+    public static IdleMemory ofTheProcess(Duration idle, LongUnaryOperator lastUse, TensorPool pool) {
         return new IdleMemory(
                 idle,
                 lastUse,
@@ -61,18 +71,27 @@ public final class IdleMemory implements Watchdog.Watched {
     }
 
     private static void collect() {
-        Runtime runtime = Runtime.getRuntime();
-        if (runtime.totalMemory() - runtime.freeMemory() <= MAX_COLLECTED_BYTES) {
+        long used = 0;
+        for (MemoryPoolMXBean pool : ManagementFactory.getMemoryPoolMXBeans()) {
+            if (pool.getType() == MemoryType.HEAP
+                    && !YOUNG.matcher(pool.getName()).find()) {
+                used += pool.getUsage().getUsed();
+            }
+        }
+        if (used <= MAX_COLLECTED_BYTES) {
             System.gc();
         }
     }
 
     @Override
     public void check(long nowNanos) {
-        long last = lastUse.getAsLong();
-        if (nowNanos - last >= idleNanos && !(returned && last == returnedNanos)) {
+        long last = lastUse.applyAsLong(nowNanos);
+        if (usedNanos.isEmpty() || last - usedNanos.getAsLong() > 0) { // a model that is unloaded does not put it back
+            usedNanos = OptionalLong.of(last);
+            returned = false;
+        }
+        if (!returned && nowNanos - usedNanos.getAsLong() >= idleNanos) {
             returned = true;
-            returnedNanos = last;
             threads.execute(this::returnAll);
         }
     }

@@ -17,9 +17,10 @@ final class IdleMemoryTest {
     private final Queue<Runnable> begun = new ArrayDeque<>();
     private final List<String> returned = new ArrayList<>();
     private long lastUse = Long.MAX_VALUE - 5; // the scale has no origin, and may overflow
+    private boolean inUse;
     private final IdleMemory memory = new IdleMemory(
             IDLE,
-            () -> lastUse,
+            now -> inUse ? now : lastUse,
             List.of(
                     () -> returned.add("first"),
                     () -> {
@@ -42,6 +43,33 @@ final class IdleMemoryTest {
         assertThat(begun).hasSize(1);
         memory.check(lastUse + IDLE.toNanos());
         assertThat(begun).hasSize(2);
+    }
+
+    @Test
+    void isNotReturnedDuringAUseOrSoonAfterIt() {
+        inUse = true;
+        long now = lastUse;
+        for (int i = 0; i < 3; i++) {
+            now += IDLE.toNanos();
+            memory.check(now);
+        }
+        inUse = false;
+        memory.check(now + IDLE.toNanos() - 1);
+        assertThat(begun).isEmpty();
+
+        memory.check(now + IDLE.toNanos());
+        assertThat(begun).hasSize(1);
+    }
+
+    @Test
+    void isNotReturnedAgainWhenTheModelThatWasUsedLastIsUnloaded() {
+        memory.check(lastUse + IDLE.toNanos());
+        assertThat(begun).hasSize(1);
+
+        lastUse -= 5;
+        memory.check(lastUse + 3 * IDLE.toNanos());
+
+        assertThat(begun).hasSize(1);
     }
 
     @Test
