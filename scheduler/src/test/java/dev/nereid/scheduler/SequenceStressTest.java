@@ -6,6 +6,7 @@ import dev.nereid.api.RequestOptions;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.Instance;
 import dev.nereid.scheduler.rate.RateProfile;
+import dev.nereid.scheduler.sequence.InitialState;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.Batch;
@@ -64,7 +65,7 @@ final class SequenceStressTest {
         return new SequencePlan(
                 SequenceBatching.of(strategy, Duration.ofMinutes(1)).with(SUM),
                 List.of(),
-                List.of(new SequencePlan.InitialState(SUM, zero)),
+                List.of(new InitialState(SUM, zero)),
                 SLOTS,
                 delayNanos,
                 delayNanos > 0 ? 0.5f : 0,

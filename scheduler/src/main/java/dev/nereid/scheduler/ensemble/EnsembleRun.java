@@ -10,7 +10,7 @@ import dev.nereid.scheduler.batch.ResponseStream;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
-import dev.nereid.scheduler.statistics.ComputeTotals;
+import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import java.util.BitSet;
 import java.util.Queue;
@@ -49,7 +49,7 @@ public final class EnsembleRun implements StepModels.Receiver {
     /** The number of events that are not handled; the thread that raises it from 0 handles them. */
     private final AtomicInteger pending = new AtomicInteger();
 
-    private final ComputeTotals totals = new ComputeTotals();
+    private final ExecutionTally.Totals totals = new ExecutionTally.Totals();
     private final StepSet<StepExecution> submitted = new StepSet<>();
     private final StepSet<StepExecution> waiting = new StepSet<>();
     private final EnsembleFlow producers;

@@ -4,7 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.scheduler.memory.ClientMemory;
-import dev.nereid.scheduler.queue.EndedSequence;
+import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.rate.RateLimitPermits;
 import dev.nereid.scheduler.rate.RateProfile;
@@ -148,7 +148,7 @@ public final class Instance {
     }
 
     /** Notifies the backend that a sequence ended without its last request. Its errors are logged. */
-    void sequenceEnded(EndedSequence ended) {
+    void sequenceEnded(InstanceHandle.EndedSequence ended) {
         call("end of sequence failed", () -> backend.sequenceEnded(ended.id(), ended.reason()));
     }
 

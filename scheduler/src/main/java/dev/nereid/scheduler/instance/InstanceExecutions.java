@@ -9,7 +9,6 @@ import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.client.WaitingCalls;
 import dev.nereid.scheduler.memory.ClientMemory;
 import dev.nereid.scheduler.memory.InputStaging;
-import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.rate.RateLimitPermits;
@@ -226,9 +225,9 @@ final class InstanceExecutions {
 
     /** Notifies the instance of ended sequences. Called by the thread that runs it. */
     void tellEnded() {
-        List<EndedSequence> ended = handle.ended();
+        List<InstanceHandle.EndedSequence> ended = handle.ended();
         while (!ended.isEmpty()) {
-            EndedSequence one = ended.removeFirst();
+            InstanceHandle.EndedSequence one = ended.removeFirst();
             instances.forEach(instance -> instance.sequenceEnded(one));
         }
     }

@@ -2,6 +2,8 @@ package dev.nereid.scheduler.queue;
 
 import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.Rescheduler;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceEnd;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongSupplier;
@@ -160,4 +162,7 @@ public final class InstanceHandle implements OfferResult {
     public Runnable directRun() {
         return directRun;
     }
+
+    /** A sequence that ended on an instance without its last request. Immutable. */
+    public record EndedSequence(Sequence.Id id, SequenceEnd reason) {}
 }

@@ -3,7 +3,6 @@ package dev.nereid.scheduler.request;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.scheduler.statistics.ComputeTotals;
 import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.scheduler.statistics.StepObserver;
 import java.util.Optional;
@@ -34,7 +33,7 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     private long place = -1;
 
     /** The sums of the times of the steps of an ensemble; {@code null} for another model. Set before the execution. */
-    private @Nullable ComputeTotals steps;
+    private ExecutionTally.@Nullable Totals steps;
 
     /** Receives the terminal response before the observer; set before the request is queued. */
     private @Nullable CompletionListener listener;
@@ -73,13 +72,13 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
      * Sets the times of the steps with which the request is counted. Called before it is completed; they change until
      * then.
      */
-    public void countSteps(ComputeTotals totals) {
+    public void countSteps(ExecutionTally.Totals totals) {
         steps = totals;
     }
 
     /** Creates the tally of a request that completes outside of an execution. */
     ExecutionTally tally(long startNanos, long nowNanos) {
-        ComputeTotals totals = steps;
+        ExecutionTally.Totals totals = steps;
         return totals == null
                 ? new ExecutionTally(startNanos, startNanos, nowNanos, nowNanos)
                 : totals.tally(startNanos, nowNanos);

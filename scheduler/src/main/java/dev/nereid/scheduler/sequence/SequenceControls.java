@@ -32,7 +32,7 @@ final class SequenceControls {
     private static final int READY = 4;
     private static final int COMBINATIONS = 8;
 
-    private final List<SequencePlan.ControlValues> controls;
+    private final List<ControlValues> controls;
     private final Shape shape;
 
     /** The type of the id; {@code null} if no control is the id. */
@@ -41,25 +41,25 @@ final class SequenceControls {
     /** The controls for all combinations of flags, with the id of no sequence. */
     private final List<List<NamedTensor>> lists = new ArrayList<>(COMBINATIONS);
 
-    SequenceControls(List<SequencePlan.ControlValues> controls, boolean batches) {
+    SequenceControls(List<ControlValues> controls, boolean batches) {
         this.controls = controls;
         this.shape = batches ? Shape.of(1, 1) : Shape.of(1);
         this.idType = controls.stream()
-                .filter(SequencePlan.ControlValues::isId)
+                .filter(ControlValues::isId)
                 .map(control -> control.input().type())
                 .findFirst()
                 .orElse(null);
         Arena arena = Arena.ofAuto();
         for (int flags = 0; flags < COMBINATIONS; flags++) {
             List<NamedTensor> list = new ArrayList<>(controls.size());
-            for (SequencePlan.ControlValues control : controls) {
+            for (ControlValues control : controls) {
                 list.add(new NamedTensor(control.input().name(), value(control, flags, arena)));
             }
             lists.add(List.copyOf(list));
         }
     }
 
-    private Tensor value(SequencePlan.ControlValues control, int flags, Arena arena) {
+    private Tensor value(ControlValues control, int flags, Arena arena) {
         DataType type = control.input().type();
         MemorySegment data = arena.allocate(type.isFixedSize() ? type.byteSize() : Integer.BYTES, ALIGNMENT);
         if (!control.isId()) {

@@ -3,7 +3,6 @@ package dev.nereid.scheduler.sequence;
 import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.queue.BatchSource;
 import dev.nereid.scheduler.queue.Batcher;
-import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.QueueLock;
 import dev.nereid.scheduler.request.Rescheduler;
@@ -55,7 +54,7 @@ final class SequenceInstance implements Batcher {
     private boolean retired;
 
     /** The ended sequences of which the instance is not notified. */
-    private final List<EndedSequence> ended = new ArrayList<>(0);
+    private final List<InstanceHandle.EndedSequence> ended = new ArrayList<>(0);
 
     /** The number of waiting requests that only the instance's own thread may execute. */
     private int needingThread;
@@ -139,7 +138,7 @@ final class SequenceInstance implements Batcher {
     }
 
     /** Notifies the instance of a sequence that ended without its last request, before it takes another batch. */
-    void sequenceEnded(EndedSequence sequence) {
+    void sequenceEnded(InstanceHandle.EndedSequence sequence) {
         ended.add(sequence);
         source.wakeForEnded();
     }

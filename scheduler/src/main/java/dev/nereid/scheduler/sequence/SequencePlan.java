@@ -3,11 +3,8 @@ package dev.nereid.scheduler.sequence;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.NamedTensor;
-import dev.nereid.spi.ControlInput;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceBatching;
-import dev.nereid.spi.StateSpec;
-import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -81,36 +78,5 @@ public record SequencePlan(
             inputs.add(new NamedTensor(state.spec().inputName(), state.value()));
         }
         return List.copyOf(inputs);
-    }
-
-    /**
-     * A state of a model's sequences, with its value at the start of a sequence. Immutable.
-     *
-     * @param spec its names, type and dimensions
-     * @param value the value, of one item if the model batches; in memory that is never changed and outlives the
-     *     scheduler
-     */
-    public record InitialState(StateSpec spec, Tensor value) {
-        public InitialState {
-            requireNonNull(spec, "spec");
-            requireNonNull(value, "value");
-        }
-    }
-
-    /**
-     * A control input with its values for false and true. Immutable.
-     *
-     * @param input its kind, name and type
-     * @param falseBits its value for false: a number, or the bits of an FP32; of no effect for ids of sequences
-     * @param trueBits its value for true, likewise
-     */
-    public record ControlValues(ControlInput input, int falseBits, int trueBits) {
-        public ControlValues {
-            requireNonNull(input, "input");
-        }
-
-        boolean isId() {
-            return input.kind() == ControlInput.Kind.SEQUENCE_CORRID;
-        }
     }
 }

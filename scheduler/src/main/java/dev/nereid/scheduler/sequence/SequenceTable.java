@@ -8,7 +8,6 @@ import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.queue.Deadline;
 import dev.nereid.scheduler.queue.DeadlineHeap;
 import dev.nereid.scheduler.queue.DeadlineTimer;
-import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.QueueLock;
@@ -239,7 +238,7 @@ final class SequenceTable implements SequenceInstance.Owner {
         }
         ends.add(reason);
         if (reason != SequenceEndReason.END && sequence.started && sequence.instance != null) {
-            sequence.instance.sequenceEnded(new EndedSequence(sequence.id(), forBackend(reason)));
+            sequence.instance.sequenceEnded(new InstanceHandle.EndedSequence(sequence.id(), forBackend(reason)));
         }
         sequence.started = false;
         becameFree(sequence);
@@ -361,7 +360,7 @@ final class SequenceTable implements SequenceInstance.Owner {
         SequenceEndReason reason = requireNonNull(sequence.reason);
         ends.add(reason);
         if (sequence.instance != null && sequence.started && reason != SequenceEndReason.END) {
-            sequence.instance.sequenceEnded(new EndedSequence(sequence.id(), forBackend(reason)));
+            sequence.instance.sequenceEnded(new InstanceHandle.EndedSequence(sequence.id(), forBackend(reason)));
         }
         placement.vacate(sequence);
         sequence.release(lock::later);

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
 final class StateMemory {
     private static final int ALIGNMENT = 64;
 
-    private final List<SequencePlan.InitialState> states;
+    private final List<InitialState> states;
     private final Map<String, Integer> indexes = new HashMap<>();
     private final List<NamedTensor> initial = new ArrayList<>();
     private final Map<String, Integer> indexesOfInputs = new HashMap<>();
@@ -58,13 +58,13 @@ final class StateMemory {
      * @param copies counts values that are copied: joined with others, the beginning of an update, or moved out of a
      *     buffer
      */
-    StateMemory(List<SequencePlan.InitialState> states, TensorMemory memory, AtomicLong copies) {
+    StateMemory(List<InitialState> states, TensorMemory memory, AtomicLong copies) {
         this.states = states;
         this.memory = memory;
         this.copies = copies;
         this.zeros = new AtomicReferenceArray<>(states.size());
         for (int i = 0; i < states.size(); i++) {
-            SequencePlan.InitialState state = states.get(i);
+            InitialState state = states.get(i);
             indexes.put(state.spec().outputName(), i);
             indexesOfInputs.put(state.spec().inputName(), i);
             initial.add(new NamedTensor(state.spec().inputName(), state.value()));

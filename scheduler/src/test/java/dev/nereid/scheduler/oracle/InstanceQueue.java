@@ -1,7 +1,6 @@
 package dev.nereid.scheduler.oracle;
 
 import dev.nereid.api.statistics.SequenceEndReason;
-import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -54,7 +53,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     private boolean unavailable;
 
     /** The ended sequences of which the instance is not notified. */
-    private final List<EndedSequence> ended = new ArrayList<>(0);
+    private final List<InstanceHandle.EndedSequence> ended = new ArrayList<>(0);
 
     private int deferred;
 
@@ -186,7 +185,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
-    public void sequenceEnded(EndedSequence sequence) {
+    public void sequenceEnded(InstanceHandle.EndedSequence sequence) {
         ended.add(sequence);
         wake();
     }

@@ -2,7 +2,6 @@ package dev.nereid.scheduler.oracle;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.statistics.SequenceEndReason;
-import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.request.Executable;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -70,7 +69,7 @@ final class SequenceExecutions {
         table.poll(sequence);
         if (entry.starts() && sequence.started) {
             SequenceEndReason reason = entry.endBefore;
-            handle.ended().add(new EndedSequence(sequence.id(), SequenceTable.forBackend(reason)));
+            handle.ended().add(new InstanceHandle.EndedSequence(sequence.id(), SequenceTable.forBackend(reason)));
             ends.add(reason);
         }
         sequence.started = true;

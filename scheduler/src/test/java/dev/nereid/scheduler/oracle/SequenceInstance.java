@@ -1,6 +1,5 @@
 package dev.nereid.scheduler.oracle;
 
-import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import java.util.List;
@@ -41,7 +40,7 @@ interface SequenceInstance {
     InstanceHandle acquire(long now);
 
     /** Notifies the instance of a sequence that ended without its last request, before it takes another batch. */
-    void sequenceEnded(EndedSequence sequence);
+    void sequenceEnded(InstanceHandle.EndedSequence sequence);
 
     /** Returns whether the instance takes no batches for a while. */
     boolean isUnavailable();

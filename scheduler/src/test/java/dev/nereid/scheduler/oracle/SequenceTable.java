@@ -5,7 +5,6 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.api.statistics.SequenceEndReason;
-import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.SequenceUse;
@@ -229,7 +228,7 @@ final class SequenceTable {
         }
         ends.add(reason);
         if (reason != SequenceEndReason.END && sequence.started && sequence.instance != null) {
-            sequence.instance.sequenceEnded(new EndedSequence(sequence.id(), forBackend(reason)));
+            sequence.instance.sequenceEnded(new InstanceHandle.EndedSequence(sequence.id(), forBackend(reason)));
         }
         sequence.started = false;
         becameFree(sequence);
@@ -351,7 +350,7 @@ final class SequenceTable {
         SequenceEndReason reason = requireNonNull(sequence.reason);
         ends.add(reason);
         if (sequence.instance != null && sequence.started && reason != SequenceEndReason.END) {
-            sequence.instance.sequenceEnded(new EndedSequence(sequence.id(), forBackend(reason)));
+            sequence.instance.sequenceEnded(new InstanceHandle.EndedSequence(sequence.id(), forBackend(reason)));
         }
         placement.vacate(sequence);
         sequence.release(lock::later);

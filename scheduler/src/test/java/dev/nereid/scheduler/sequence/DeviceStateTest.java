@@ -109,7 +109,7 @@ final class DeviceStateTest {
 
     private SteppedSequences start(boolean direct) {
         MemorySegment first = Arena.ofAuto().allocateFrom(ValueLayout.JAVA_FLOAT, FIRST, FIRST);
-        SequencePlan.InitialState initial = new SequencePlan.InitialState(
+        InitialState initial = new InitialState(
                 way == Way.SAME_BUFFER ? SUM.withSameBuffer() : SUM, Tensor.of(DataType.FP32, Shape.of(1, 2), first));
         SequencePlan plan = Plans.with(direct ? Plans.direct(4) : Plans.oldest(4, 0), initial);
         SteppedSequences started = new SteppedSequences(SteppedSequences.settings(4), plan, this::addUp);
@@ -183,8 +183,8 @@ final class DeviceStateTest {
     void growsAndKeepsWhatIsThere() {
         StateSpec history = StateSpec.of("IN_ALL", "OUT_ALL", DataType.FP32, Shape.of(Shape.VARIABLE));
         MemorySegment first = Arena.ofAuto().allocateFrom(ValueLayout.JAVA_FLOAT, FIRST);
-        SequencePlan.InitialState state = new SequencePlan.InitialState(
-                history.withGrowableMemory(), Tensor.of(DataType.FP32, Shape.of(1, 1), first));
+        InitialState state =
+                new InitialState(history.withGrowableMemory(), Tensor.of(DataType.FP32, Shape.of(1, 1), first));
         List<float[]> all = new ArrayList<>();
         try (SteppedSequences s =
                 new SteppedSequences(SteppedSequences.settings(4), Plans.with(Plans.oldest(4, 0), state), batch -> {
@@ -211,7 +211,7 @@ final class DeviceStateTest {
                 SteppedSequences.settings(4),
                 Plans.with(
                         Plans.direct(4),
-                        new SequencePlan.InitialState(
+                        new InitialState(
                                 SUM,
                                 Tensor.of(
                                         DataType.FP32,

@@ -27,8 +27,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class ImplicitStateTest {
     private static final StateSpec SUM = StateSpec.of("SUM_IN", "SUM_OUT", DataType.FP32, Shape.of(1));
 
-    private static SequencePlan.InitialState sum(float first) {
-        return new SequencePlan.InitialState(SUM, floats(first));
+    private static InitialState sum(float first) {
+        return new InitialState(SUM, floats(first));
     }
 
     private static Tensor floats(float... values) {
@@ -51,7 +51,7 @@ final class ImplicitStateTest {
         }
     }
 
-    private static SequencePlan plan(boolean direct, SequencePlan.InitialState... states) {
+    private static SequencePlan plan(boolean direct, InitialState... states) {
         return Plans.with(direct ? Plans.direct(4) : Plans.oldest(4, 0), states);
     }
 
@@ -210,8 +210,7 @@ final class ImplicitStateTest {
     void statesAreKnownByName() {
         StateSpec b = StateSpec.of("A_IN", "B_OUT", DataType.FP32, Shape.of(1));
         StateSpec a = StateSpec.of("B_IN", "A_OUT", DataType.FP32, Shape.of(1));
-        SequencePlan plan =
-                plan(true, new SequencePlan.InitialState(b, floats(1)), new SequencePlan.InitialState(a, floats(2)));
+        SequencePlan plan = plan(true, new InitialState(b, floats(1)), new InitialState(a, floats(2)));
         List<String> seen = new ArrayList<>();
         try (SteppedSequences s = start(plan, batch -> {
             seen.add(batch.gather("A_IN").data().get(ValueLayout.JAVA_FLOAT, 0) + " "
@@ -236,7 +235,7 @@ final class ImplicitStateTest {
     void differentShapesAreNotInOneBatch(boolean direct) {
         StateSpec history = StateSpec.of("IN_ALL", "OUT_ALL", DataType.FP32, Shape.of(Shape.VARIABLE));
         List<Integer> clients = new ArrayList<>();
-        try (SteppedSequences s = start(plan(direct, new SequencePlan.InitialState(history, floats(0))), batch -> {
+        try (SteppedSequences s = start(plan(direct, new InitialState(history, floats(0))), batch -> {
             Tensor present = batch.gather("IN_ALL");
             long width = present.shape().dim(1);
             clients.add((int) batch.requests().stream()
@@ -264,7 +263,7 @@ final class ImplicitStateTest {
 
     @Test
     void oneBufferBeginsWithThePresentValue() {
-        SequencePlan.InitialState state = new SequencePlan.InitialState(SUM.withSameBuffer(), floats(5));
+        InitialState state = new InitialState(SUM.withSameBuffer(), floats(5));
         try (SteppedSequences s = start(plan(true, state), batch -> {
             Tensor sum = batch.state("SUM_OUT").allocate(DataType.FP32, Shape.of(batch.size(), 1));
             Tensor in = batch.gather("IN");
@@ -292,7 +291,7 @@ final class ImplicitStateTest {
     @ValueSource(booleans = {true, false})
     void growableMemoryKeepsWhatIsThere(boolean direct) {
         StateSpec history = StateSpec.of("IN_ALL", "OUT_ALL", DataType.FP32, Shape.of(Shape.VARIABLE));
-        SequencePlan.InitialState state = new SequencePlan.InitialState(history.withGrowableMemory(), floats(7));
+        InitialState state = new InitialState(history.withGrowableMemory(), floats(7));
         try (SteppedSequences s = start(plan(direct, state), batch -> {
             Tensor in = batch.gather("IN");
             int width = (int) batch.gather("IN_ALL").shape().dim(1) + 1;
@@ -321,7 +320,7 @@ final class ImplicitStateTest {
         StateSpec history = StateSpec.of("IN_ALL", "OUT_ALL", DataType.FP32, Shape.of(2, 2));
         Tensor zeros =
                 Tensor.of(DataType.FP32, Shape.of(1, 2, 2), Arena.ofAuto().allocate(16, 64));
-        SequencePlan.InitialState state = new SequencePlan.InitialState(history.withGrowableMemory(), zeros);
+        InitialState state = new InitialState(history.withGrowableMemory(), zeros);
         try (SteppedSequences s = start(plan(false, state), batch -> {
             Tensor present = batch.gather("IN_ALL");
             long width = present.shape().elementCount() + 1;
@@ -345,8 +344,7 @@ final class ImplicitStateTest {
     void textsOfABatchArePassedAsTheyLie() {
         StateSpec spec = StateSpec.of("T_IN", "T_OUT", DataType.BYTES, Shape.of(1));
         MemorySegment empty = Arena.ofAuto().allocate(4);
-        SequencePlan.InitialState state =
-                new SequencePlan.InitialState(spec, Tensor.of(DataType.BYTES, Shape.of(1, 1), empty));
+        InitialState state = new InitialState(spec, Tensor.of(DataType.BYTES, Shape.of(1, 1), empty));
         List<Long> read = new ArrayList<>();
         List<Long> written = new ArrayList<>();
         try (SteppedSequences s = start(plan(false, state), batch -> {
@@ -374,8 +372,7 @@ final class ImplicitStateTest {
         text.set(ValueLayout.JAVA_BYTE, 4, (byte) 'h');
         text.set(ValueLayout.JAVA_BYTE, 5, (byte) 'i');
         StateSpec spec = StateSpec.of("T_IN", "T_OUT", DataType.BYTES, Shape.of(1));
-        SequencePlan.InitialState state =
-                new SequencePlan.InitialState(spec, Tensor.of(DataType.BYTES, Shape.of(1, 1), text));
+        InitialState state = new InitialState(spec, Tensor.of(DataType.BYTES, Shape.of(1, 1), text));
         List<Long> sizes = new ArrayList<>();
         try (SteppedSequences s = start(plan(true, state), batch -> {
             for (InferenceRequest request : batch.requests()) {

@@ -35,7 +35,7 @@ final class IterativeTest {
         SequencePlan plan = direct ? Plans.direct(slots) : Plans.oldest(slots, 0);
         return new SteppedSequences(
                 SteppedSequences.settings(slots, true),
-                Plans.iterative(Plans.with(plan, new SequencePlan.InitialState(STEP, zero))),
+                Plans.iterative(Plans.with(plan, new InitialState(STEP, zero))),
                 backend);
     }
 

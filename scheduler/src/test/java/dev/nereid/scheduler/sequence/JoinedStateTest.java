@@ -75,8 +75,7 @@ final class JoinedStateTest {
 
     private SteppedSequences start(boolean direct) {
         MemorySegment zeros = Arena.ofAuto().allocate(SIZE, 64);
-        SequencePlan.InitialState initial =
-                new SequencePlan.InitialState(SUM, Tensor.of(DataType.FP32, Shape.of(1, WIDTH), zeros));
+        InitialState initial = new InitialState(SUM, Tensor.of(DataType.FP32, Shape.of(1, WIDTH), zeros));
         SequencePlan plan = Plans.with(direct ? Plans.direct(4) : Plans.oldest(4, 0), initial);
         return new SteppedSequences(SteppedSequences.settings(4), plan, this::addUp);
     }

@@ -11,20 +11,19 @@ import java.util.concurrent.TimeUnit;
 final class Plans {
     static final Duration IDLE = Duration.ofSeconds(5);
 
-    static final SequencePlan.ControlValues START = new SequencePlan.ControlValues(
-            new ControlInput(ControlInput.Kind.SEQUENCE_START, "START", DataType.INT32), 0, 1);
-    static final SequencePlan.ControlValues END = new SequencePlan.ControlValues(
-            new ControlInput(ControlInput.Kind.SEQUENCE_END, "END", DataType.BOOL), 0, 1);
-    static final SequencePlan.ControlValues READY = new SequencePlan.ControlValues(
+    static final ControlValues START =
+            new ControlValues(new ControlInput(ControlInput.Kind.SEQUENCE_START, "START", DataType.INT32), 0, 1);
+    static final ControlValues END =
+            new ControlValues(new ControlInput(ControlInput.Kind.SEQUENCE_END, "END", DataType.BOOL), 0, 1);
+    static final ControlValues READY = new ControlValues(
             new ControlInput(ControlInput.Kind.SEQUENCE_READY, "READY", DataType.FP32),
             Float.floatToRawIntBits(0),
             Float.floatToRawIntBits(1));
 
     private Plans() {}
 
-    static SequencePlan.ControlValues id(DataType type) {
-        return new SequencePlan.ControlValues(
-                new ControlInput(ControlInput.Kind.SEQUENCE_CORRID, "CORRID", type), 0, 0);
+    static ControlValues id(DataType type) {
+        return new ControlValues(new ControlInput(ControlInput.Kind.SEQUENCE_CORRID, "CORRID", type), 0, 0);
     }
 
     /** Returns the direct strategy with all flags and ids of 64 bits. */
@@ -36,7 +35,7 @@ final class Plans {
         return direct(slots, delayMicros, utilization, START, END, READY, id(DataType.UINT64));
     }
 
-    static SequencePlan direct(int slots, long delayMicros, float utilization, SequencePlan.ControlValues... controls) {
+    static SequencePlan direct(int slots, long delayMicros, float utilization, ControlValues... controls) {
         return new SequencePlan(
                 SequenceBatching.of(SequenceBatching.Strategy.DIRECT, IDLE),
                 List.of(controls),
@@ -88,9 +87,9 @@ final class Plans {
     }
 
     /** Returns the same plan with states. */
-    static SequencePlan with(SequencePlan plan, SequencePlan.InitialState... states) {
+    static SequencePlan with(SequencePlan plan, InitialState... states) {
         SequenceBatching batching = plan.batching();
-        for (SequencePlan.InitialState state : states) {
+        for (InitialState state : states) {
             batching = batching.with(state.spec());
         }
         return new SequencePlan(

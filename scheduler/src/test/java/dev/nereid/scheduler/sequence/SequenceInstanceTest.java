@@ -6,7 +6,6 @@ import dev.nereid.scheduler.Scopes;
 import dev.nereid.scheduler.SteppedSequences;
 import dev.nereid.scheduler.Threads;
 import dev.nereid.scheduler.queue.BatchSource;
-import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.QueueLock;
 import dev.nereid.scheduler.request.ModelScope;
@@ -74,7 +73,7 @@ final class SequenceInstanceTest {
         @Override
         public void take(InstanceHandle handle, long now, boolean hurry) {
             if (ready) {
-                handle.ended().add(new EndedSequence(new Sequence.Id.Numeric(1), SequenceEnd.IDLE));
+                handle.ended().add(new InstanceHandle.EndedSequence(new Sequence.Id.Numeric(1), SequenceEnd.IDLE));
             } else if (!acted) {
                 acted = true;
                 lock.later(action);

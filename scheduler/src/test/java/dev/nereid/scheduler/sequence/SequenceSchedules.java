@@ -88,8 +88,7 @@ final class SequenceSchedules {
                 Shape.of(1, 1),
                 Arena.ofAuto().allocate(Float.BYTES, 64).asReadOnly());
         SequencePlan plan = Plans.with(
-                direct ? Plans.direct(SLOTS, 100, 0.5f) : Plans.oldest(SLOTS, 100, 2),
-                new SequencePlan.InitialState(SUM, zero));
+                direct ? Plans.direct(SLOTS, 100, 0.5f) : Plans.oldest(SLOTS, 100, 2), new InitialState(SUM, zero));
         scheduler = new SteppedSequences(SteppedSequences.settings(SLOTS), plan, newIntake);
         for (int i = 0; i < INSTANCES; i++) {
             int instance = i;

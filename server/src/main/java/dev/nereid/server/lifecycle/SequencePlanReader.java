@@ -5,6 +5,8 @@ import static dev.nereid.repository.config.ConfigErrors.invalid;
 import dev.nereid.api.InferenceException;
 import dev.nereid.repository.DataFilePath;
 import dev.nereid.repository.config.TensorSpecs;
+import dev.nereid.scheduler.sequence.ControlValues;
+import dev.nereid.scheduler.sequence.InitialState;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.spi.ControlInput;
 import dev.nereid.spi.DataType;
@@ -60,8 +62,7 @@ public final class SequencePlanReader {
         InitialStates.checkFiles(config, directory);
     }
 
-    private static SequencePlan plan(
-            ModelConfig config, SequenceBatching described, List<SequencePlan.InitialState> states) {
+    private static SequencePlan plan(ModelConfig config, SequenceBatching described, List<InitialState> states) {
         ModelSequenceBatching batching = config.getSequenceBatching();
         int places = Math.max(1, config.getMaxBatchSize());
         if (described.strategy() == SequenceBatching.Strategy.DIRECT) {
@@ -90,9 +91,8 @@ public final class SequencePlanReader {
     }
 
     /** The described controls are in the order of the configuration. */
-    private static List<SequencePlan.ControlValues> controls(
-            ModelSequenceBatching batching, SequenceBatching described) {
-        List<SequencePlan.ControlValues> controls = new ArrayList<>();
+    private static List<ControlValues> controls(ModelSequenceBatching batching, SequenceBatching described) {
+        List<ControlValues> controls = new ArrayList<>();
         List<Control> configured = batching.getControlInputList().stream()
                 .flatMap(input -> input.getControlList().stream())
                 .toList();
@@ -102,21 +102,19 @@ public final class SequencePlanReader {
         return controls;
     }
 
-    private static SequencePlan.ControlValues values(ControlInput input, Control control) {
+    private static ControlValues values(ControlInput input, Control control) {
         if (input.kind() == ControlInput.Kind.SEQUENCE_CORRID) {
-            return new SequencePlan.ControlValues(input, NO_VALUE, NO_VALUE);
+            return new ControlValues(input, NO_VALUE, NO_VALUE);
         }
         return switch (input.type()) {
             case FP32 ->
-                new SequencePlan.ControlValues(
+                new ControlValues(
                         input,
                         Float.floatToRawIntBits(control.getFp32FalseTrue(0)),
                         Float.floatToRawIntBits(control.getFp32FalseTrue(1)));
             case BOOL ->
-                new SequencePlan.ControlValues(
-                        input, control.getBoolFalseTrue(0) ? 1 : 0, control.getBoolFalseTrue(1) ? 1 : 0);
-            default ->
-                new SequencePlan.ControlValues(input, control.getInt32FalseTrue(0), control.getInt32FalseTrue(1));
+                new ControlValues(input, control.getBoolFalseTrue(0) ? 1 : 0, control.getBoolFalseTrue(1) ? 1 : 0);
+            default -> new ControlValues(input, control.getInt32FalseTrue(0), control.getInt32FalseTrue(1));
         };
     }
 
@@ -134,8 +132,8 @@ public final class SequencePlanReader {
          * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if a file is too short, {@link
          *     ErrorCode#INTERNAL} if it cannot be read, {@link ErrorCode#UNSUPPORTED} if it lies elsewhere
          */
-        static List<SequencePlan.InitialState> of(ModelConfig config, SequenceBatching described, Path directory) {
-            List<SequencePlan.InitialState> states = new ArrayList<>();
+        static List<InitialState> of(ModelConfig config, SequenceBatching described, Path directory) {
+            List<InitialState> states = new ArrayList<>();
             for (StateSpec spec : described.states()) {
                 State state = config.getSequenceBatching().getStateList().stream()
                         .filter(candidate -> candidate.getOutputName().equals(spec.outputName()))
@@ -147,7 +145,7 @@ public final class SequencePlanReader {
                                 spec.inputName(), state.getInitialState(0).getDimsList());
                 Shape shape = config.getMaxBatchSize() > 0 ? dims.prepend(1) : dims;
                 MemorySegment value = content(state, spec, dims, directory);
-                states.add(new SequencePlan.InitialState(
+                states.add(new InitialState(
                         spec, Tensor.of(spec.inputName(), spec.type(), shape, value, MemoryPlace.HOST)));
             }
             return states;

@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.tuple;
 import dev.nereid.api.InferenceException;
 import dev.nereid.repository.config.ConfigNormalization;
 import dev.nereid.repository.config.Configs;
+import dev.nereid.scheduler.sequence.ControlValues;
+import dev.nereid.scheduler.sequence.InitialState;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.spi.Shape;
 import inference.ModelConfig;
@@ -43,7 +45,7 @@ final class SequencePlanReaderTest {
         assertThat(plan.maxQueueDelayNanos()).isEqualTo(7000);
         assertThat(plan.minimumSlotUtilization()).isEqualTo(0.5f);
         assertThat(plan.controls())
-                .extracting(SequencePlan.ControlValues::falseBits, SequencePlan.ControlValues::trueBits)
+                .extracting(ControlValues::falseBits, ControlValues::trueBits)
                 .containsExactly(tuple(Float.floatToRawIntBits(2), Float.floatToRawIntBits(3)), tuple(0, 0));
     }
 
@@ -60,13 +62,12 @@ final class SequencePlanReaderTest {
 
     @Test
     void statesBeginWithZeros() {
-        SequencePlan.InitialState state =
-                plan(state("[ -1, 2 ]", "TYPE_FP32", "")).states().getFirst();
+        InitialState state = plan(state("[ -1, 2 ]", "TYPE_FP32", "")).states().getFirst();
         assertThat(state.value().shape()).isEqualTo(Shape.of(1, 1, 2));
         assertThat(state.value().data().toArray(ValueLayout.JAVA_BYTE))
                 .containsOnly(0)
                 .hasSize(8);
-        SequencePlan.InitialState sized = plan(state(
+        InitialState sized = plan(state(
                         "[ -1, 2 ]",
                         "TYPE_FP32",
                         "initial_state { name: 'z' data_type: TYPE_FP32 dims: [ 3, 2 ] zero_data: true }"))
@@ -86,13 +87,13 @@ final class SequencePlanReaderTest {
         Path file = Files.createDirectories(model.resolve("initial_state")).resolve("f");
         Files.write(file, new byte[] {1, 0, 0, 0, 'x', 0, 0, 0, 0, 9});
         String initial = "initial_state { name: 'z' data_type: %s dims: [ 2 ] data_file: '%s' }";
-        SequencePlan.InitialState numbers = plan(state("[ 2 ]", "TYPE_INT32", initial.formatted("TYPE_INT32", "f")))
+        InitialState numbers = plan(state("[ 2 ]", "TYPE_INT32", initial.formatted("TYPE_INT32", "f")))
                 .states()
                 .getFirst();
         assertThat(numbers.value().byteSize()).isEqualTo(8);
         assertThat(numbers.value().data().get(ValueLayout.JAVA_INT_UNALIGNED, 0))
                 .isEqualTo(1);
-        SequencePlan.InitialState texts = plan(state("[ 2 ]", "TYPE_STRING", initial.formatted("TYPE_STRING", "f")))
+        InitialState texts = plan(state("[ 2 ]", "TYPE_STRING", initial.formatted("TYPE_STRING", "f")))
                 .states()
                 .getFirst();
         assertThat(texts.value().byteSize()).isEqualTo(9);

@@ -12,6 +12,7 @@ import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelVersion;
 import dev.nereid.scheduler.request.RequestInputs;
 import dev.nereid.scheduler.request.RequestOutputs;
+import dev.nereid.scheduler.sequence.ControlValues;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.server.memory.TensorPool;
@@ -85,8 +86,8 @@ public final class IdleModel implements AutoCloseable {
                         false)));
     }
 
-    private static SequencePlan.ControlValues control(ControlInput.Kind kind, String name, DataType type) {
-        return new SequencePlan.ControlValues(new ControlInput(kind, name, type), 0, 1);
+    private static ControlValues control(ControlInput.Kind kind, String name, DataType type) {
+        return new ControlValues(new ControlInput(kind, name, type), 0, 1);
     }
 
     private IdleModel(boolean shortExecutions, ModelInstance instance, int maxBatch, Optional<SequencePlan> sequences) {
