@@ -86,7 +86,7 @@ final class OnnxValidation {
         }
     }
 
-    /** Returns the names of the inputs of every execution: derived ones, and those that are not optional. */
+    /** Returns the names of the inputs of every execution: derived ones, and all that are not optional. */
     private List<String> configuredInputs() {
         return Stream.concat(
                         settings.inputs().stream()

@@ -61,8 +61,8 @@ class SequenceStressIT {
     private static final String IDLE = "max_sequence_idle_microseconds: 3000000 ";
 
     /**
-     * Ends none that a client goes on with, however slow a busy machine is, but those that clients leave: they may have all
-     * slots.
+     * Ends none that a client goes on with, however slow a busy machine is, but the ones that clients leave:
+     * they may have all slots.
      */
     private static final String LONG_IDLE = "max_sequence_idle_microseconds: 15000000 ";
 

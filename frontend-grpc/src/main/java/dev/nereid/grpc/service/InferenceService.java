@@ -40,7 +40,11 @@ public final class InferenceService {
         this.server = server;
     }
 
-    /** Returns the service. Methods that are not implemented refuse every call. */
+    /**
+     * Returns the service. Calls of the protocol's other methods end with {@code UNIMPLEMENTED}.
+     *
+     * @param longTasks runs what takes an event loop too long
+     */
     public static ServerServiceDefinition of(
             InferenceServer server, List<ServerMethodDefinition<?, ?>> inference, Executor longTasks) {
         InferenceService service = new InferenceService(server);

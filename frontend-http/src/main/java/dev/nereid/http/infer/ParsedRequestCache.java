@@ -36,8 +36,8 @@ final class ParsedRequestCache {
     }
 
     /**
-     * Reads a request whose JSON, {@code jsonLength} bytes at the start of the body, is cached; {@code null} if it is
-     * not. The inputs view the body. Clients of different models have different slots.
+     * Reads a request of which the JSON, {@code jsonLength} bytes at the start of the body, is cached; {@code null} if it
+     * is not. The inputs view the body. Clients of different models have different slots.
      */
     @Nullable
     InferRequestBody get(String model, MemorySegment body, long jsonLength) {

@@ -321,7 +321,7 @@ public final class InstanceThreads implements Watchdog.Watched {
         snapshot(worker -> !worker.isLost()).forEach(InstanceThread::end);
     }
 
-    /** Closes the instances whose threads never started or failed to close them. Called after {@link #awaitEnd}. */
+    /** Closes instances that were not closed by their threads: not started, or failed. Called after {@link #awaitEnd}. */
     public void close() {
         snapshot(worker -> true).forEach(one -> one.worker().close());
     }

@@ -96,7 +96,7 @@ final class ModelLoader {
         plugins.refresh();
     }
 
-    /** Counts the plugins that were added or changed, and finds the loaded models whose plugins are others now. */
+    /** Counts the plugins that were added or changed, and finds the loaded models that have other plugins now. */
     RepositoryPoller.PluginState readPlugins() {
         plugins.refresh();
         long changes = plugins.changes();

@@ -12,7 +12,7 @@ public final class RequiredModels {
     private final Set<String> names = new ConcurrentSkipListSet<>();
     private volatile boolean ended;
 
-    /** Creates an empty set, whose requirer loads the declared models. */
+    /** Creates an empty set. Its requirer loads the declared models. */
     public RequiredModels(ModelRequirer requirer) {
         this.requirer = requirer;
     }

@@ -22,7 +22,7 @@ import org.slf4j.LoggerFactory;
  * have freed in the C library. It is returned once in each time without requests, since the heap is collected for it.
  */
 public final class IdleMemory implements Watchdog.Watched {
-    /** The bytes outside of young generations up to which the heap is collected: more would stop all threads for too long. */
+    /** The bytes beside the young generation up to which the heap is collected: more would stop all threads too long. */
     private static final long MAX_COLLECTED_BYTES = 256L << 20;
 
     /** The names of pools of which a collection is short. */
